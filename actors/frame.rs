@@ -1,0 +1,1 @@
+//! Content-Length framing, shared by language servers and debug adapters.

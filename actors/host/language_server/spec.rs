@@ -1,0 +1,90 @@
+//! Everything that shapes one language-server process.
+//!
+//! What may be shared is decided by equality of [`ServerSpec`]: two runs whose
+//! specs differ in a command, a setting, an environment or a posture get two
+//! processes.
+
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ports::Posture;
+
+/// By which sign a server's verdict on a file is known to be final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// `textDocument/diagnostic`, registered statically or dynamically.
+    Pull,
+    /// A publish of our version, or (unversioned) a publish after our change and
+    /// then a quiet window.
+    Push,
+}
+
+/// Everything that shapes the process of a language server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSpec {
+    /// The definition's name, for example `pyright`.
+    pub name: String,
+    /// The root folder, canonical.
+    pub root: PathBuf,
+    /// The program, resolved.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it may write.
+    pub posture: Posture,
+    /// `initializationOptions`, left out where null.
+    pub initialization_options: Value,
+    /// Answers to `workspace/configuration`, by section.
+    pub settings: Value,
+    /// When a verdict is final.
+    pub recipe: Recipe,
+    /// How long it may take to come up.
+    pub start_deadline: Duration,
+    /// How long it stays after its last lease.
+    pub linger: Duration,
+    /// Set where the configuration gives each run a process of its own.
+    pub private_to: Option<crate::ids::RunId>,
+}
+
+/// Identifies the process that a [`ServerSpec`] asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServerKey {
+    name: String,
+    root: PathBuf,
+    shape: u64,
+}
+
+impl ServerSpec {
+    /// Returns the key under which equal specs share a process.
+    #[must_use]
+    pub fn key(&self) -> ServerKey {
+        let mut hasher = DefaultHasher::new();
+        (&self.program, &self.args, &self.env, &self.posture, self.recipe, self.private_to)
+            .hash(&mut hasher);
+        self.initialization_options.to_string().hash(&mut hasher);
+        self.settings.to_string().hash(&mut hasher);
+        ServerKey { name: self.name.clone(), root: self.root.clone(), shape: hasher.finish() }
+    }
+}
+
+impl ServerKey {
+    /// Returns the definition's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the root folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}

@@ -1,0 +1,37 @@
+//! What one run sits on in the edge: everything that its tools may reach.
+//!
+//! Made when a run begins, gone when it ends. The resources with a life of their
+//! own (language servers, processes) are the tree's; a seat only holds the means
+//! to ask for them.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use hostler_actors::ids::RunId;
+use hostler_actors::ports::Launch;
+
+use crate::background::Background;
+use crate::folder::Folder;
+use crate::handles::OutputHandles;
+use crate::locks::PathLocks;
+use crate::seen::Seen;
+
+/// What one run's tools may reach.
+pub(crate) struct Seat {
+    /// The run.
+    pub(crate) run: RunId,
+    /// Its work folder, with the confinement of every path in it.
+    pub(crate) folder: Folder,
+    /// The contents that it has seen, for `write` over existing files.
+    pub(crate) seen: Seen,
+    /// Where results go that are too long to show.
+    pub(crate) handles: OutputHandles,
+    /// What `bash` left running.
+    pub(crate) background: Background,
+    /// The environment that its processes get.
+    pub(crate) env: Arc<[(OsString, OsString)]>,
+    /// One writer per path, over all runs.
+    pub(crate) locks: PathLocks,
+    /// Starts processes.
+    pub(crate) launch: Arc<dyn Launch>,
+}
