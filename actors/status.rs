@@ -214,11 +214,7 @@ impl StatusTable {
     /// Returns the process of every row that has one.
     #[must_use]
     pub fn pids(&self) -> Vec<(NodeId, u32)> {
-        self.lock()
-            .rows
-            .iter()
-            .filter_map(|(id, row)| Some((*id, row.lock().pid?)))
-            .collect()
+        self.lock().rows.iter().filter_map(|(id, row)| Some((*id, row.lock().pid?))).collect()
     }
 
     /// Writes a sample of what a row's process tree uses.

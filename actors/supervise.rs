@@ -567,11 +567,7 @@ impl<R: Resource> Held<R> {
         let phase = self.slot.phase();
         let live = match (phase, &self.actor, &*lock(&self.facts)) {
             (Phase::Up, Some(actor), Some((of, facts))) if *of == self.slot.incarnation() => {
-                Some(Live {
-                    actor: actor.clone(),
-                    incarnation: *of,
-                    facts: Arc::clone(facts),
-                })
+                Some(Live { actor: actor.clone(), incarnation: *of, facts: Arc::clone(facts) })
             }
             _ => None,
         };

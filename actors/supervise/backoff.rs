@@ -16,7 +16,8 @@ pub fn backoff(deaths: usize, jitter: &dyn Jitter) -> Duration {
     let Some(exponent) = deaths.checked_sub(1).filter(|n| *n > 0) else {
         return Duration::ZERO;
     };
-    let factor = u32::try_from(exponent).ok().and_then(|n| 1_u32.checked_shl(n)).unwrap_or(u32::MAX);
+    let factor =
+        u32::try_from(exponent).ok().and_then(|n| 1_u32.checked_shl(n)).unwrap_or(u32::MAX);
     jitter.up_to(STEP.saturating_mul(factor).min(MOST))
 }
 
@@ -34,8 +35,10 @@ mod tests {
 
     #[test]
     fn the_bound_doubles_and_ends_at_thirty_seconds() {
-        let bounds: Vec<_> =
-            [0, 1, 2, 3, 4, 9, 10, 40, 90].iter().map(|n| backoff(*n, &Longest).as_millis()).collect();
+        let bounds: Vec<_> = [0, 1, 2, 3, 4, 9, 10, 40, 90]
+            .iter()
+            .map(|n| backoff(*n, &Longest).as_millis())
+            .collect();
         assert_eq!(bounds, [0, 0, 200, 400, 800, 25_600, 30_000, 30_000, 30_000]);
     }
 }
