@@ -1,0 +1,78 @@
+//! What a language session needs of the host: leases on servers.
+//!
+//! The real ones are `host::language_server::lease`'s; a trait stands between, so
+//! that the tool and the wrapper are tested against servers that answer by script.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::language_server::lease::{Answer, Document, ServerError, ServerFacts, Verdict};
+use crate::host::language_server::spec::ServerSpec;
+use crate::ids::{Incarnation, RunId};
+use crate::ports::{BoxFuture, FileChange};
+
+/// Makes a request's params for the server that answers it: positions depend on
+/// the encoding that was agreed on.
+pub type Params<'a> = &'a (dyn Fn(&ServerFacts) -> Value + Send + Sync);
+
+/// Hands out leases.
+pub trait Servers: Send + Sync {
+    /// Takes a lease for a run. The process is started when it is first asked.
+    fn lease(
+        &self,
+        spec: Arc<ServerSpec>,
+        run: RunId,
+    ) -> BoxFuture<'static, Result<Arc<dyn LeasedServer>, ServerError>>;
+}
+
+/// A run's hold on a server that it may share with others. Dropping it gives it back.
+pub trait LeasedServer: Send + Sync {
+    /// Brings the documents up to date at the server and asks it something.
+    fn request<'a>(
+        &'a self,
+        documents: &'a [Document],
+        method: &'static str,
+        params: Params<'a>,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, ServerError>>;
+
+    /// Brings a document up to date, says that it was saved if it was, and waits
+    /// for the verdict on exactly this text.
+    fn verdict<'a>(
+        &'a self,
+        document: &'a Document,
+        saved: bool,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Verdict>;
+
+    /// Returns the documents that are open at the server, whoever opened them.
+    fn open_documents(&self) -> BoxFuture<'_, Vec<Arc<Path>>>;
+
+    /// Tells the server what became of files on disk.
+    fn changed(&self, changes: Vec<FileChange>);
+
+    /// Starts a fresh process, for everybody who has a lease.
+    fn reload(&self);
+
+    /// Returns where the server is now, without asking it.
+    fn view(&self) -> ServerView;
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerView {
+    /// For example `up`, `starting`, `backing off`.
+    pub phase: &'static str,
+    /// Which start of the process this is; 0 before the first.
+    pub incarnation: Incarnation,
+    /// Is it up but still reading the project.
+    pub indexing: bool,
+    /// Why it last died or could not start.
+    pub last_error: Option<String>,
+}
