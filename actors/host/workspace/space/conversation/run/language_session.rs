@@ -10,6 +10,8 @@
 
 pub mod ledger;
 pub mod servers;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -463,3 +465,6 @@ impl LanguageSession {
         self.ask(|port| Message::FirstMention(cause, port)).await
     }
 }
+
+#[cfg(test)]
+mod tests;

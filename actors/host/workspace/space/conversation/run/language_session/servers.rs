@@ -3,14 +3,15 @@
 //! The real ones are `host::language_server::lease`'s; a trait stands between, so
 //! that the tool and the wrapper are tested against servers that answer by script.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::host::language_server::lease::{Answer, Document, ServerError, ServerFacts, Verdict};
+use crate::host::language_server::diagnostics::Verdict;
+use crate::host::language_server::documents::{Document, OpenDocument};
+use crate::host::language_server::lease::{Answer, ServerError, ServerFacts};
 use crate::host::language_server::spec::ServerSpec;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{BoxFuture, FileChange};
@@ -52,7 +53,7 @@ pub trait LeasedServer: Send + Sync {
     ) -> BoxFuture<'a, Verdict>;
 
     /// Returns the documents that are open at the server, whoever opened them.
-    fn open_documents(&self) -> BoxFuture<'_, Vec<Arc<Path>>>;
+    fn open_documents(&self) -> BoxFuture<'_, Vec<OpenDocument>>;
 
     /// Tells the server what became of files on disk.
     fn changed(&self, changes: Vec<FileChange>);
