@@ -11,14 +11,28 @@ use tokio_util::sync::CancellationToken;
 
 use crate::host::language_server::diagnostics::Verdict;
 use crate::host::language_server::documents::{Document, OpenDocument};
-use crate::host::language_server::lease::{Answer, ServerError, ServerFacts};
+use crate::host::language_server::handshake::ServerFacts;
+use crate::host::language_server::lease::{Lease, ServerError};
 use crate::host::language_server::spec::ServerSpec;
+use crate::host::language_server::text::Encoding;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{BoxFuture, FileChange};
+use crate::supervise::slot::Phase;
 
 /// Makes a request's params for the server that answers it: positions depend on
 /// the encoding that was agreed on.
-pub type Params<'a> = &'a (dyn Fn(&ServerFacts) -> Value + Send + Sync);
+pub type Params<'a> = &'a (dyn Fn(Encoding) -> Value + Send + Sync);
+
+/// What a server answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The result, as it came.
+    pub value: Value,
+    /// How columns count in it.
+    pub encoding: Encoding,
+    /// What the server was still busy with: the answer may then be partial.
+    pub doing: Option<Arc<str>>,
+}
 
 /// Hands out leases.
 pub trait Servers: Send + Sync {
@@ -53,7 +67,7 @@ pub trait LeasedServer: Send + Sync {
     ) -> BoxFuture<'a, Verdict>;
 
     /// Returns the documents that are open at the server, whoever opened them.
-    fn open_documents(&self) -> BoxFuture<'_, Vec<OpenDocument>>;
+    fn open_documents(&self) -> Vec<OpenDocument>;
 
     /// Tells the server what became of files on disk.
     fn changed(&self, changes: Vec<FileChange>);
@@ -68,12 +82,62 @@ pub trait LeasedServer: Send + Sync {
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerView {
-    /// For example `up`, `starting`, `backing off`.
-    pub phase: &'static str,
+    /// The phase of its slot.
+    pub phase: Phase,
     /// Which start of the process this is; 0 before the first.
     pub incarnation: Incarnation,
-    /// Is it up but still reading the project.
-    pub indexing: bool,
     /// Why it last died or could not start.
     pub last_error: Option<String>,
+}
+
+impl LeasedServer for Lease {
+    fn request<'a>(
+        &'a self,
+        documents: &'a [Document],
+        method: &'static str,
+        params: Params<'a>,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, ServerError>> {
+        Box::pin(async move {
+            let params = |facts: &ServerFacts| params(facts.encoding);
+            let answer = Lease::request(self, documents, method, params, within, cancel).await?;
+            Ok(Answer {
+                value: answer.value,
+                encoding: answer.facts.encoding,
+                doing: answer.doing,
+            })
+        })
+    }
+
+    fn verdict<'a>(
+        &'a self,
+        document: &'a Document,
+        saved: bool,
+        within: Duration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Verdict> {
+        Box::pin(Lease::verdict(self, document, saved, within, cancel))
+    }
+
+    fn open_documents(&self) -> Vec<OpenDocument> {
+        Lease::open_documents(self)
+    }
+
+    fn changed(&self, changes: Vec<FileChange>) {
+        Lease::changed(self, changes);
+    }
+
+    fn reload(&self) {
+        Lease::reload(self);
+    }
+
+    fn view(&self) -> ServerView {
+        let view = Lease::view(self);
+        ServerView {
+            phase: view.phase,
+            incarnation: view.incarnation,
+            last_error: view.last_exit.map(|exit| exit.to_string()),
+        }
+    }
 }

@@ -16,14 +16,15 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::servers::{LeasedServer, Params, ServerView, Servers};
+use super::servers::{Answer, LeasedServer, Params, ServerView, Servers};
 use crate::host::language_server::diagnostics::{Findings, Proof, Verdict, diagnostics};
 use crate::host::language_server::documents::{Document, OpenDocument};
-use crate::host::language_server::lease::{Answer, ServerError, ServerFacts};
+use crate::host::language_server::lease::ServerError;
 use crate::host::language_server::spec::ServerSpec;
 use crate::host::language_server::text::Encoding;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{BoxFuture, FileChange};
+use crate::supervise::slot::Phase;
 
 /// How the server behaves when it is asked for a verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,7 @@ struct World {
     saved: usize,
     reloads: usize,
     pace: Pace,
+    doing: Option<Arc<str>>,
     view: ServerView,
 }
 
@@ -69,10 +71,10 @@ impl Default for FakeServers {
             saved: 0,
             reloads: 0,
             pace: Pace::After(Duration::from_millis(10)),
+            doing: None,
             view: ServerView {
-                phase: "up",
+                phase: Phase::Up,
                 incarnation: Incarnation(1),
-                indexing: false,
                 last_error: None,
             },
         };
@@ -109,6 +111,11 @@ impl FakeServer {
 
     pub fn set_pace(&self, pace: Pace) {
         self.world().pace = pace;
+    }
+
+    /// Says what the server is busy with while it answers.
+    pub fn set_doing(&self, doing: &str) {
+        self.world().doing = Some(doing.into());
     }
 
     pub fn set_view(&self, change: impl FnOnce(&mut ServerView)) {
@@ -188,14 +195,12 @@ impl LeasedServer for FakeServer {
             for document in documents {
                 self.sync(document);
             }
-            let facts =
-                Arc::new(ServerFacts { encoding: Encoding::Utf16, capabilities: json!({}) });
             let mut world = self.world();
-            let asked = params(&facts);
+            let asked = params(Encoding::Utf16);
             world.asked.push((method, asked));
             let answer = world.answers.get_mut(method).and_then(VecDeque::pop_front);
             let value = answer.unwrap_or_else(|| panic!("nothing is scripted for {method}"))?;
-            Ok(Answer { value, incarnation: world.view.incarnation, facts })
+            Ok(Answer { value, encoding: Encoding::Utf16, doing: world.doing.clone() })
         })
     }
 
@@ -233,15 +238,13 @@ impl LeasedServer for FakeServer {
         })
     }
 
-    fn open_documents(&self) -> BoxFuture<'_, Vec<OpenDocument>> {
-        let world = self.world();
-        let open = world.texts.values().map(|(document, _)| OpenDocument {
+    fn open_documents(&self) -> Vec<OpenDocument> {
+        let open = |(document, _): &(Document, Instant)| OpenDocument {
             path: Arc::clone(&document.path),
             language_id: Arc::clone(&document.language_id),
             hash: document.hash,
-        });
-        let open = open.collect();
-        Box::pin(async move { open })
+        };
+        self.world().texts.values().map(open).collect()
     }
 
     fn changed(&self, changes: Vec<FileChange>) {
