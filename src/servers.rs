@@ -7,43 +7,25 @@
 
 pub(crate) mod roots;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use globset::Glob;
 use hostler_actors::host::language_server::spec::ServerSpec;
-use hostler_actors::host::workspace::space::conversation::run::language_session::LanguageSession;
+use hostler_actors::host::workspace::space::conversation::run::language_session::{
+    Gone, Held, LanguageSession,
+};
 use hostler_actors::ids::RunId;
-use hostler_actors::ports::{BoxFuture, Posture};
+use hostler_actors::ports::Posture;
 
 use crate::config::Config;
 use crate::config::definitions::{Probe, ServerDefinition, Share};
+use crate::seat::Seat;
+use crate::shims::{Programs, Search};
 use roots::Root;
-
-/// A program that is looked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
-    /// Its names, best first.
-    pub(crate) names: &'a [String],
-    /// The project's root, whose own folders are looked into first.
-    pub(crate) root: &'a Path,
-    /// Those folders, relative to the root.
-    pub(crate) project_folders: &'a [PathBuf],
-    /// How to see whether what was found works.
-    pub(crate) probe: Option<&'a Probe>,
-    /// The environment of the session, with its `PATH`.
-    pub(crate) env: &'a [(OsString, OsString)],
-}
-
-/// Finds programs: in the project's own folders, then `PATH`, then installed tools.
-pub(crate) trait Binaries: Send + Sync {
-    /// Returns the program, or says what is wrong and where it was looked for.
-    fn find<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<PathBuf, String>>;
-}
 
 /// What a run's tools need to reach language servers and checkers.
 pub(crate) struct Languages {
@@ -52,18 +34,12 @@ pub(crate) struct Languages {
     /// The definitions and bounds, as they were when the run began.
     pub(crate) config: Arc<Config>,
     /// Finds their programs.
-    pub(crate) binaries: Arc<dyn Binaries>,
+    pub(crate) programs: Arc<Programs>,
+    /// Folders of installed tools.
+    pub(crate) installed: Vec<PathBuf>,
     /// What servers of this run may write.
     pub(crate) posture: Posture,
-    /// Programs found for this run: a look costs a start of the program.
-    pub(crate) known: Known,
 }
-
-type ByRoot = BTreeMap<(String, PathBuf), PathBuf>;
-
-/// Programs that were found, by definition and root.
-#[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<ByRoot>);
 
 /// One half of what a server needs: found, or why not.
 pub(crate) type Half = Result<PathBuf, String>;
@@ -99,6 +75,34 @@ impl fmt::Display for Detected {
     }
 }
 
+/// A program that a definition names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Its names, best first.
+    pub(crate) names: &'a [String],
+    /// Folders below a root in which it is looked for first.
+    pub(crate) project_folders: &'a [PathBuf],
+    /// How to see whether what was found works.
+    pub(crate) probe: Option<&'a Probe>,
+}
+
+/// A server that can be asked about a file.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// The lease.
+    pub(crate) held: Held,
+    /// What the protocol calls the file's language.
+    pub(crate) language_id: Arc<str>,
+}
+
+/// Who can be asked about a file, and who cannot and why.
+pub(crate) struct Serving {
+    /// Those that can.
+    pub(crate) servers: Vec<Server>,
+    /// Why others cannot.
+    pub(crate) lacking: Vec<String>,
+}
+
 /// Which run looks, and from where.
 #[derive(Clone, Copy)]
 pub(crate) struct Viewpoint<'a> {
@@ -110,7 +114,71 @@ pub(crate) struct Viewpoint<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
 }
 
+impl<'a> Viewpoint<'a> {
+    /// Returns a seat's.
+    pub(crate) fn of(seat: &'a Seat) -> Self {
+        Self { run: seat.run, top: seat.folder.root(), env: &seat.env }
+    }
+}
+
+impl Serving {
+    /// Says why nobody can be asked about a file.
+    pub(crate) fn reason(&self, name: &str) -> String {
+        format!("no language server for {name}: {}", self.lacking.join("; "))
+    }
+}
+
+impl Server {
+    /// Returns the definition's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.held.spec.name.as_str().into()
+    }
+}
+
 impl Languages {
+    /// Takes leases on the servers that can be asked about a file.
+    pub(crate) async fn serving(
+        &self,
+        from: Viewpoint<'_>,
+        file: &Path,
+    ) -> Result<Serving, Gone> {
+        let mut serving = Serving { servers: Vec::new(), lacking: Vec::new() };
+        let detected = self.for_file(from, file).await;
+        if detected.is_empty() {
+            serving.lacking.push(format!("no definition takes it; there are {}", self.kinds()));
+        }
+        for detected in detected {
+            match self.leased(&detected).await? {
+                Ok(server) => serving.servers.push(server),
+                Err(why) => serving.lacking.push(why),
+            }
+        }
+        Ok(serving)
+    }
+
+    /// Takes the lease on a detected server, or says why there is none to take.
+    pub(crate) async fn leased(
+        &self,
+        detected: &Detected,
+    ) -> Result<Result<Server, String>, Gone> {
+        let Some(spec) = &detected.spec else { return Ok(Err(detected.to_string())) };
+        Ok(match self.session.lease(Arc::clone(spec)).await? {
+            Ok(held) => {
+                Ok(Server { held, language_id: Arc::clone(&detected.language_id) })
+            }
+            Err(error) => Err(format!("{}: {error}", detected.name)),
+        })
+    }
+
+    /// Lists which servers take which files.
+    fn kinds(&self) -> String {
+        let kinds = self.config.servers.iter().map(|(name, definition)| {
+            let patterns = definition.files.iter().flat_map(|kind| &kind.patterns);
+            format!("{name} ({})", patterns.cloned().collect::<Vec<_>>().join(", "))
+        });
+        kinds.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns how every server that takes this kind of file stands for this file.
     /// Empty where no definition takes it.
     pub(crate) async fn for_file(&self, from: Viewpoint<'_>, file: &Path) -> Vec<Detected> {
@@ -147,7 +215,12 @@ impl Languages {
         root: Root,
     ) -> Detected {
         let at = root.as_deref().unwrap_or(from.top).to_owned();
-        let program = self.program(from, name, definition, &at).await;
+        let wanted = Wanted {
+            names: &definition.binaries,
+            project_folders: &definition.project_folders,
+            probe: definition.probe.as_ref(),
+        };
+        let program = self.program(from, &at, wanted).await;
         let spec = match (&root, &program) {
             (Ok(root), Ok(program)) => {
                 Some(Arc::new(self.spec(from, name, definition, root, program)))
@@ -157,29 +230,25 @@ impl Languages {
         Detected { name: name.to_owned(), language_id: language_id.into(), root, program, spec }
     }
 
-    async fn program(
+    /// Finds a program for a root: the root's own folders, `PATH`, installed tools.
+    pub(crate) async fn program(
         &self,
         from: Viewpoint<'_>,
-        name: &str,
-        definition: &ServerDefinition,
         root: &Path,
+        wanted: Wanted<'_>,
     ) -> Half {
-        let key = (name.to_owned(), root.to_owned());
-        if let Some(program) = self.known.get(&key).filter(|program| program.exists()) {
-            return Ok(program);
-        }
-        let wanted = Wanted {
-            names: &definition.binaries,
+        let search = Search {
+            names: wanted.names,
             root,
-            project_folders: &definition.project_folders,
-            probe: definition.probe.as_ref(),
+            project_folders: wanted.project_folders,
             env: from.env,
+            installed: &self.installed,
+            probe: wanted.probe,
         };
-        let found = self.binaries.find(wanted).await;
-        if let Ok(program) = &found {
-            self.known.put(key, program.clone());
-        }
-        found
+        let found = self.programs.find(search).await;
+        found.map(|found| found.path).map_err(|missing| {
+            format!("`{}` was not found: {missing}", wanted.names.join("` or `"))
+        })
     }
 
     fn spec(
@@ -217,16 +286,6 @@ impl Languages {
     /// Returns how long a request may take.
     pub(crate) fn request_bound(&self) -> Duration {
         self.config.language_servers.request
-    }
-}
-
-impl Known {
-    fn get(&self, key: &(String, PathBuf)) -> Option<PathBuf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
-    }
-
-    fn put(&self, key: (String, PathBuf), program: PathBuf) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, program);
     }
 }
 

@@ -105,14 +105,14 @@ pub struct Wait {
     pub of: Arc<str>,
     /// What it was like before, for everything that is waited for.
     pub baselines: Vec<Baseline>,
-    /// The wait.
+    /// The wait. What it brings no verdict on is no longer waited for.
     pub verdicts: BoxFuture<'static, Vec<Settled>>,
     /// How long it may go on.
     pub within: Duration,
 }
 
 /// What came after the result in which it belonged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Late {
     /// What it is about.
     pub of: Arc<str>,
@@ -308,15 +308,16 @@ impl State {
 
     fn wait_ended(&mut self, id: u64, settled: Option<Vec<Settled>>) {
         let Some(mut wait) = self.waits.remove(&id) else { return };
+        let baselines = std::mem::take(&mut wait.baselines);
+        let settled = settled.unwrap_or_else(|| {
+            let after = Err(format!("no verdict within {:?}", wait.within));
+            let targets = baselines.iter().map(|baseline| baseline.target.clone());
+            targets.map(|target| Settled { target, after: after.clone() }).collect()
+        });
         let mut after: HashMap<_, _> =
-            settled.into_iter().flatten().map(|settled| (settled.target, settled.after)).collect();
-        let mut late = Late {
-            of: Arc::clone(&wait.of),
-            introduced: Vec::new(),
-            verified: Vec::new(),
-            unverified: Vec::new(),
-        };
-        for baseline in std::mem::take(&mut wait.baselines) {
+            settled.into_iter().map(|settled| (settled.target, settled.after)).collect();
+        let mut late = Late { of: Arc::clone(&wait.of), ..Late::default() };
+        for baseline in baselines {
             let target = baseline.target.clone();
             match after.remove(&target) {
                 Some(Ok(after)) => {
@@ -324,9 +325,8 @@ impl State {
                     late.verified.push(target);
                 }
                 Some(Err(reason)) => late.unverified.push((target, reason)),
-                None => {
-                    late.unverified.push((target, format!("no verdict within {:?}", wait.within)));
-                }
+                // Somebody else has changed it since: not this run's to be told of.
+                None => {}
             }
         }
         self.late.push(late);
