@@ -12,6 +12,8 @@
 pub mod backoff;
 pub mod budget;
 pub mod exit;
+#[cfg(test)]
+mod ractor_semantics;
 pub mod slot;
 
 use std::collections::HashMap;
