@@ -23,6 +23,7 @@
 )]
 
 pub mod frame;
+pub mod host;
 pub mod ids;
 pub mod ports;
 pub mod profile;
