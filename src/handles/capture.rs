@@ -53,6 +53,11 @@ impl Capture {
         }
     }
 
+    /// Says whether so many more bytes would touch no disk.
+    pub(crate) fn stays_short(&self, more: usize) -> bool {
+        matches!(self.spill, Place::Memory) && self.head.len() + more <= INLINE
+    }
+
     /// Takes in a piece. Blocks on the disk where the whole is long.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
