@@ -164,6 +164,15 @@ pub(super) enum Pipe {
     Ring,
 }
 
+/// How the wires of an order are made.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// The pipes to make; the target's ends are sent in this order.
+    pub(super) pipes: Vec<Pipe>,
+    /// What each descriptor is made from.
+    pub(super) wires: Vec<(i32, Source)>,
+}
+
 /// Says why the wires of an order make no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadWires {
@@ -177,11 +186,8 @@ pub(super) enum BadWires {
     TooMany(usize),
 }
 
-/// Decides which pipes to make, in the order in which their ends are sent, and
-/// what each descriptor is made from.
-pub(super) fn plan(
-    wires: &BTreeMap<i32, Wire>,
-) -> Result<(Vec<Pipe>, Vec<(i32, Source)>), BadWires> {
+/// Decides which pipes to make and what goes where.
+pub(super) fn plan(wires: &BTreeMap<i32, Wire>) -> Result<Plan, BadWires> {
     if wires.len() > MOST_WIRES {
         return Err(BadWires::TooMany(wires.len()));
     }
@@ -208,7 +214,7 @@ pub(super) fn plan(
         }
         made.push((*fd, Source::Sent(u32::try_from(index).unwrap_or(u32::MAX))));
     }
-    Ok((pipes, made))
+    Ok(Plan { pipes, wires: made })
 }
 
 fn follow(wires: &BTreeMap<i32, Wire>, fd: i32) -> Result<(i32, Wire), BadWires> {
@@ -257,7 +263,7 @@ mod tests {
     fn wires_become_pipes() {
         use Source::{Null, Sent};
         let plan = |wires: &[(i32, Wire)]| plan(&wires.iter().copied().collect());
-        let (pipes, made) = plan(&[
+        let planned = plan(&[
             (0, Wire::ToProcess),
             (1, Wire::SameAs(2)),
             (2, Wire::FromProcess),
@@ -266,9 +272,9 @@ mod tests {
             (9, Wire::Ring),
         ])
         .unwrap();
-        assert_eq!(pipes, [Pipe::To(0), Pipe::From(2), Pipe::Ring]);
+        assert_eq!(planned.pipes, [Pipe::To(0), Pipe::From(2), Pipe::Ring]);
         assert_eq!(
-            made,
+            planned.wires,
             [(0, Sent(0)), (1, Sent(1)), (2, Sent(1)), (3, Sent(2)), (4, Null), (9, Sent(2))]
         );
         assert_eq!(plan(&[(-1, Wire::Null)]), Err(BadWires::Number(-1)));

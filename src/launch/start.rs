@@ -23,7 +23,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::account::Place;
-use super::order::{Order, Pipe, Walls, plan};
+use super::order::{Order, Pipe, Plan, Source, Walls, plan};
 use super::ring::Ring;
 use super::socket::{self, Refusal, Report, Told};
 use super::spawner::Spawner;
@@ -53,7 +53,8 @@ pub(super) async fn start(
         label: asked.label.clone(),
         reason: format!("{step}: {error}"),
     };
-    let (pipes, wires) = plan(&asked.wires).map_err(|error| failed("descriptors", &error))?;
+    let Plan { pipes, wires } =
+        plan(&asked.wires).map_err(|error| failed("descriptors", &error))?;
     let mark = format!("{}.{}.", shared.marks, place.number);
     let order = order(&shared.config, &asked, walls, wires, &mark);
     let (ends, theirs) = connect(&pipes).map_err(|error| failed("pipes", &error))?;
@@ -90,7 +91,7 @@ fn order(
     config: &LaunchConfig,
     asked: &LaunchOrder,
     walls: Walls,
-    wires: Vec<(i32, super::order::Source)>,
+    wires: Vec<(i32, Source)>,
     mark: &str,
 ) -> Order {
     let pair = |name: &OsString, value: &OsString| {

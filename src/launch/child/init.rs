@@ -24,7 +24,10 @@ use super::{Refused, mounts, step, sys, target};
 
 /// Lives the init's life and exits.
 pub(super) fn run(socket: BorrowedFd<'_>, order: &Order, fds: Vec<OwnedFd>, ids: (u32, u32)) -> ! {
-    let code = match begin(socket, order, fds, ids) {
+    let begun = begin(socket, order, &fds, ids);
+    // A held pipe end would hide the end of the target's output.
+    drop(fds);
+    let code = match begun {
         Ok((signals, main)) => {
             Init { socket, signals, main, ended: false, order }.serve();
             0
@@ -40,7 +43,7 @@ pub(super) fn run(socket: BorrowedFd<'_>, order: &Order, fds: Vec<OwnedFd>, ids:
 fn begin(
     socket: BorrowedFd<'_>,
     order: &Order,
-    fds: Vec<OwnedFd>,
+    fds: &[OwnedFd],
     (uid, gid): (u32, u32),
 ) -> Result<(SignalFd, Pid), Refused> {
     if order.walls.pid {
@@ -71,7 +74,7 @@ fn begin(
     // SAFETY: this process has one thread.
     match step("fork", unsafe { sys::fork(nix::libc::CLONE_VFORK) })? {
         sys::Forked::Child => {
-            target::become_target(order, &fds, socket);
+            target::become_target(order, fds, socket);
             std::process::exit(127)
         }
         sys::Forked::Parent { pid, .. } => {
