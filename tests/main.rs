@@ -1,1 +1,3 @@
-fn main() {}
+//! All integration tests: one binary, one module per subject.
+
+mod tidy;
