@@ -1,3 +1,4 @@
-//! The one integration binary; each module is one subject.
+//! All integration tests: one binary, one module per subject.
 
 mod launch;
+mod tidy;
