@@ -16,7 +16,7 @@ use std::time::Duration;
 use globset::Glob;
 use hostler_actors::host::language_server::spec::ServerSpec;
 use hostler_actors::host::workspace::space::conversation::run::language_session::{
-    Gone, Held, LanguageSession,
+    Gone, Held, LanguageSessionHandle,
 };
 use hostler_actors::ids::RunId;
 use hostler_actors::ports::Posture;
@@ -30,7 +30,7 @@ use roots::Root;
 /// What a run's tools need to reach language servers and checkers.
 pub(crate) struct Languages {
     /// The run's leases, ledger and late results.
-    pub(crate) session: LanguageSession,
+    pub(crate) session: LanguageSessionHandle,
     /// The definitions and bounds, as they were when the run began.
     pub(crate) config: Arc<Config>,
     /// Finds their programs.

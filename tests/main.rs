@@ -1,1 +1,4 @@
-fn main() {}
+//! All integration tests: one binary, one module per subject.
+
+mod launch;
+mod tidy;

@@ -20,11 +20,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ractor::{
-    Actor, ActorCell, ActorProcessingErr, ActorRef, ActorStatus, RpcReplyPort, SpawnErr, rpc,
-};
+use ractor::{Actor, ActorProcessingErr, ActorRef, ActorStatus, RpcReplyPort, rpc};
 use tokio::task::AbortHandle;
 
+use super::RunMsg;
 use crate::host::language_server::lease::ServerError;
 use crate::host::language_server::spec::{ServerKey, ServerSpec};
 use crate::ids::RunId;
@@ -38,7 +37,7 @@ use servers::{LeasedServer, Servers};
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// What a language session is told.
-pub enum Message {
+pub enum LanguageSessionMsg {
     /// Answers with the lease on a server, which is taken where the run has none.
     Lease(Arc<ServerSpec>, RpcReplyPort<Result<Held, ServerError>>),
     /// Brings the host's answer to a wish for a lease.
@@ -156,7 +155,7 @@ pub struct State {
 }
 
 /// What a language session is made of.
-pub struct Arguments {
+pub struct Args {
     /// The run.
     pub run: RunId,
     /// Who hands out leases.
@@ -167,17 +166,17 @@ pub struct Arguments {
 
 /// The actor.
 #[derive(Debug)]
-pub struct LanguageSessionActor;
+pub struct LanguageSession;
 
-impl Actor for LanguageSessionActor {
-    type Msg = Message;
+impl Actor for LanguageSession {
+    type Msg = LanguageSessionMsg;
     type State = State;
-    type Arguments = Arguments;
+    type Arguments = Args;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Message>,
-        given: Arguments,
+        _: ActorRef<LanguageSessionMsg>,
+        given: Args,
     ) -> Result<State, ActorProcessingErr> {
         given.status.update(|row| row.phase = "up");
         Ok(State {
@@ -195,26 +194,26 @@ impl Actor for LanguageSessionActor {
 
     async fn handle(
         &self,
-        myself: ActorRef<Message>,
-        message: Message,
+        myself: ActorRef<LanguageSessionMsg>,
+        message: LanguageSessionMsg,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Lease(spec, port) => state.lease(&myself, spec, port),
-            Message::Leased(key, answer) => state.leased(key, &answer),
-            Message::Leases(port) => reply(port, state.held()),
-            Message::Account(changes, port) => {
+            LanguageSessionMsg::Lease(spec, port) => state.lease(&myself, spec, port),
+            LanguageSessionMsg::Leased(key, answer) => state.leased(key, &answer),
+            LanguageSessionMsg::Leases(port) => reply(port, state.held()),
+            LanguageSessionMsg::Account(changes, port) => {
                 reply(
                     port,
                     changes.iter().flat_map(|change| state.ledger.account(change)).collect(),
                 );
             }
-            Message::Told(target, now) => state.told(&target, &now),
-            Message::Reclaim(targets, port) => reply(port, state.reclaim(&targets)),
-            Message::GoOn(wait) => state.go_on(&myself, wait),
-            Message::WaitEnded(id, settled) => state.wait_ended(id, settled),
-            Message::TakeLate(port) => reply(port, std::mem::take(&mut state.late)),
-            Message::FirstMention(cause, port) => reply(port, state.mentioned.insert(cause)),
+            LanguageSessionMsg::Told(target, now) => state.told(&target, &now),
+            LanguageSessionMsg::Reclaim(targets, port) => reply(port, state.reclaim(&targets)),
+            LanguageSessionMsg::GoOn(wait) => state.go_on(&myself, wait),
+            LanguageSessionMsg::WaitEnded(id, settled) => state.wait_ended(id, settled),
+            LanguageSessionMsg::TakeLate(port) => reply(port, std::mem::take(&mut state.late)),
+            LanguageSessionMsg::FirstMention(cause, port) => reply(port, state.mentioned.insert(cause)),
         }
         state.show();
         Ok(())
@@ -229,7 +228,7 @@ fn reply<T: Send + 'static>(port: RpcReplyPort<T>, answer: T) {
 impl State {
     fn lease(
         &mut self,
-        myself: &ActorRef<Message>,
+        myself: &ActorRef<LanguageSessionMsg>,
         spec: Arc<ServerSpec>,
         port: RpcReplyPort<Result<Held, ServerError>>,
     ) {
@@ -244,7 +243,7 @@ impl State {
         tokio::spawn(async move {
             let answer = asked.await.map(|server| Held { spec, server });
             // Fails only when the run has ended, and then the lease goes with it.
-            drop(myself.send_message(Message::Leased(key, answer)));
+            drop(myself.send_message(LanguageSessionMsg::Leased(key, answer)));
         });
     }
 
@@ -292,7 +291,7 @@ impl State {
         reclaimed
     }
 
-    fn go_on(&mut self, myself: &ActorRef<Message>, wait: Wait) {
+    fn go_on(&mut self, myself: &ActorRef<LanguageSessionMsg>, wait: Wait) {
         self.last_wait += 1;
         let id = self.last_wait;
         let verdicts = tokio::spawn(tokio::time::timeout(wait.within, wait.verdicts));
@@ -300,7 +299,7 @@ impl State {
         let myself = myself.clone();
         tokio::spawn(async move {
             let settled = verdicts.await.ok().and_then(Result::ok);
-            drop(myself.send_message(Message::WaitEnded(id, settled)));
+            drop(myself.send_message(LanguageSessionMsg::WaitEnded(id, settled)));
         });
         let Wait { of, baselines, within, .. } = wait;
         self.waits.insert(id, Waiting { of, baselines, task, within });
@@ -356,48 +355,52 @@ impl Baseline {
 pub struct Gone(pub String);
 
 /// Returns a run's language session, spawning it where there is none.
-pub type Open = Arc<dyn Fn() -> BoxFuture<'static, Result<ActorRef<Message>, Gone>> + Send + Sync>;
+pub type Open = Arc<dyn Fn() -> BoxFuture<'static, Result<ActorRef<LanguageSessionMsg>, Gone>> + Send + Sync>;
 
 /// A tool's hold on its run's language session. Cloning shares it.
 #[derive(Clone)]
-pub struct LanguageSession {
+pub struct LanguageSessionHandle {
     open: Open,
-    actor: Arc<Mutex<Option<ActorRef<Message>>>>,
+    actor: Arc<Mutex<Option<ActorRef<LanguageSessionMsg>>>>,
 }
 
-impl fmt::Debug for LanguageSession {
+impl fmt::Debug for LanguageSessionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.opened().is_some() {
-            "LanguageSession"
+            "LanguageSessionHandle"
         } else {
-            "LanguageSession(unused)"
+            "LanguageSessionHandle(unused)"
         })
     }
 }
 
-impl LanguageSession {
+impl LanguageSessionHandle {
     /// Makes a hold that opens the session when it is first needed.
     #[must_use]
     pub fn new(open: Open) -> Self {
         Self { open, actor: Arc::default() }
     }
 
-    /// Spawns the actor below its run.
-    pub async fn spawn(
-        arguments: Arguments,
-        run: ActorCell,
-    ) -> Result<ActorRef<Message>, SpawnErr> {
-        Actor::spawn_linked(None, LanguageSessionActor, arguments, run)
-            .await
-            .map(|(actor, _)| actor)
+    /// Makes a hold on a run's session.
+    #[must_use]
+    pub fn of_run(run: ActorRef<RunMsg>) -> Self {
+        Self::new(Arc::new(move || {
+            let run = run.clone();
+            Box::pin(async move {
+                match run.call(RunMsg::LanguageSession, Some(ANSWER)).await {
+                    Ok(rpc::CallResult::Success(session)) => Ok(session),
+                    _ => Err(Gone("the run has ended".to_owned())),
+                }
+            })
+        }))
     }
 
-    fn opened(&self) -> Option<ActorRef<Message>> {
+    fn opened(&self) -> Option<ActorRef<LanguageSessionMsg>> {
         let actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         actor.clone().filter(|actor| actor.get_status() < ActorStatus::Stopping)
     }
 
-    async fn actor(&self) -> Result<ActorRef<Message>, Gone> {
+    async fn actor(&self) -> Result<ActorRef<LanguageSessionMsg>, Gone> {
         if let Some(actor) = self.opened() {
             return Ok(actor);
         }
@@ -408,7 +411,7 @@ impl LanguageSession {
 
     async fn ask<T: Send + 'static>(
         &self,
-        message: impl FnOnce(RpcReplyPort<T>) -> Message,
+        message: impl FnOnce(RpcReplyPort<T>) -> LanguageSessionMsg,
     ) -> Result<T, Gone> {
         match self.actor().await?.call(message, Some(ANSWER)).await {
             Ok(rpc::CallResult::Success(answer)) => Ok(answer),
@@ -418,51 +421,51 @@ impl LanguageSession {
         }
     }
 
-    async fn tell(&self, message: Message) -> Result<(), Gone> {
+    async fn tell(&self, message: LanguageSessionMsg) -> Result<(), Gone> {
         self.actor().await?.send_message(message).map_err(|error| Gone(error.to_string()))
     }
 
     /// Returns the lease on a server, taking it where the run has none.
     pub async fn lease(&self, spec: Arc<ServerSpec>) -> Result<Result<Held, ServerError>, Gone> {
-        self.ask(|port| Message::Lease(spec, port)).await
+        self.ask(|port| LanguageSessionMsg::Lease(spec, port)).await
     }
 
     /// Returns every lease of the run.
     pub async fn leases(&self) -> Result<Vec<Held>, Gone> {
-        self.ask(Message::Leases).await
+        self.ask(LanguageSessionMsg::Leases).await
     }
 
     /// Takes a write into account and returns what it has introduced.
     pub async fn account(&self, changes: Vec<Change>) -> Result<Vec<Introduced>, Gone> {
-        self.ask(|port| Message::Account(changes, port)).await
+        self.ask(|port| LanguageSessionMsg::Account(changes, port)).await
     }
 
     /// Says that the run was told of everything that is in a file now.
     pub async fn told(&self, target: Target, now: Vec<Finding>) -> Result<(), Gone> {
-        self.tell(Message::Told(target, now)).await
+        self.tell(LanguageSessionMsg::Told(target, now)).await
     }
 
     /// Takes over the baselines of waits that still go on for these files.
     pub async fn reclaim(&self, targets: Vec<Target>) -> Result<Vec<Baseline>, Gone> {
-        self.ask(|port| Message::Reclaim(targets, port)).await
+        self.ask(|port| LanguageSessionMsg::Reclaim(targets, port)).await
     }
 
     /// Lets a wait go on in the background.
     pub async fn go_on(&self, wait: Wait) -> Result<(), Gone> {
-        self.tell(Message::GoOn(wait)).await
+        self.tell(LanguageSessionMsg::GoOn(wait)).await
     }
 
     /// Takes what came late. Opens nothing: an unused session has nothing.
     pub async fn take_late(&self) -> Result<Vec<Late>, Gone> {
         match self.opened() {
-            Some(_) => self.ask(Message::TakeLate).await,
+            Some(_) => self.ask(LanguageSessionMsg::TakeLate).await,
             None => Ok(Vec::new()),
         }
     }
 
     /// Says whether a cause is mentioned to this run for the first time.
     pub async fn first_mention(&self, cause: String) -> Result<bool, Gone> {
-        self.ask(|port| Message::FirstMention(cause, port)).await
+        self.ask(|port| LanguageSessionMsg::FirstMention(cause, port)).await
     }
 }
 

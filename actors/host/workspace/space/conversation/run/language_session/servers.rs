@@ -6,9 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ractor::ActorRef;
+use ractor::rpc::CallResult;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::host::HostMsg;
 use crate::host::language_server::diagnostics::Verdict;
 use crate::host::language_server::documents::{Document, OpenDocument};
 use crate::host::language_server::handshake::ServerFacts;
@@ -17,6 +20,7 @@ use crate::host::language_server::spec::ServerSpec;
 use crate::host::language_server::text::Encoding;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{BoxFuture, FileChange};
+use crate::supervise::Unavailable;
 use crate::supervise::slot::Phase;
 
 /// Makes a request's params for the server that answers it: positions depend on
@@ -88,6 +92,27 @@ pub struct ServerView {
     pub incarnation: Incarnation,
     /// Why it last died or could not start.
     pub last_error: Option<String>,
+}
+
+/// How long the host may take to hand out a lease. It only looks one up, so that a
+/// longer silence means that it is stuck.
+const LEASE: Duration = Duration::from_secs(5);
+
+impl Servers for ActorRef<HostMsg> {
+    fn lease(
+        &self,
+        spec: Arc<ServerSpec>,
+        run: RunId,
+    ) -> BoxFuture<'static, Result<Arc<dyn LeasedServer>, ServerError>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let server = spec.name.clone();
+            match host.call(|port| HostMsg::Lease(spec, run, port), Some(LEASE)).await {
+                Ok(CallResult::Success(lease)) => Ok(Arc::new(lease) as Arc<dyn LeasedServer>),
+                _ => Err(ServerError::Unavailable { server, why: Unavailable::Gone }),
+            }
+        })
+    }
 }
 
 impl LeasedServer for Lease {

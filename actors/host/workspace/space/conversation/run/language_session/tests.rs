@@ -28,27 +28,27 @@ fn spec(name: &str) -> Arc<ServerSpec> {
 }
 
 struct Bench {
-    session: LanguageSession,
+    session: LanguageSessionHandle,
     servers: FakeServers,
-    actor: ActorRef<Message>,
+    actor: ActorRef<LanguageSessionMsg>,
     table: StatusTable,
 }
 
 async fn bench() -> Bench {
     let (servers, table) = (FakeServers::default(), StatusTable::default());
-    let arguments = Arguments {
+    let arguments = Args {
         run: RunId(1),
         servers: Arc::new(servers.clone()),
         status: table.enter(None, NodeKind::LanguageSession, "test"),
     };
-    let spawned = Actor::spawn(None, LanguageSessionActor, arguments).await;
+    let spawned = Actor::spawn(None, LanguageSession, arguments).await;
     let (actor, _) = spawned.unwrap();
     let opened = actor.clone();
     let open: Open = Arc::new(move || {
         let actor = opened.clone();
         Box::pin(async move { Ok(actor) })
     });
-    Bench { session: LanguageSession::new(open), servers, actor, table }
+    Bench { session: LanguageSessionHandle::new(open), servers, actor, table }
 }
 
 fn target(path: &str) -> Target {

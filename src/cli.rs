@@ -1,0 +1,128 @@
+//! Where a process begins: reads the command line and the configuration, and does
+//! what was asked.
+//!
+//! Commands that need a daemon are thin clients of it. Nothing here prints except
+//! through `out`, and nothing ends the process except by returning.
+
+pub(crate) mod args;
+pub(crate) mod config_show;
+pub(crate) mod doctor;
+pub(crate) mod exit;
+pub(crate) mod logs;
+pub(crate) mod out;
+pub(crate) mod service;
+pub(crate) mod status;
+pub(crate) mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{CommandFactory, Parser};
+use hostler_actors::ports::Launch;
+
+use crate::config::environment::Environment;
+use crate::config::{Loaded, Sources};
+use crate::folders::Folders;
+use args::{Cli, Command, ConfigCommand};
+use exit::{Done, Exit, Refusal};
+
+/// Runs one command line to its exit code.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and the version come this way too, with the code 0.
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(refusal) => {
+            out::aside(&refusal);
+            refusal.exit.into()
+        }
+    }
+}
+
+/// What every command stands on.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// Where the configuration came from, to read it again.
+    pub(crate) sources: Sources,
+    pub(crate) loaded: Loaded,
+}
+
+impl Ground {
+    fn stand(file: Option<PathBuf>, sets: Vec<String>) -> Result<Self, Refusal> {
+        let sources = Sources { environment: Environment::inherited(), file, sets };
+        let loaded = Loaded::load(&sources).map_err(Refusal::usage)?;
+        loaded.notices.iter().for_each(out::aside);
+        Ok(Self { sources, loaded })
+    }
+
+    /// Locates the folders, with the data folder that a flag may name.
+    pub(crate) fn folders(&self, data: Option<&Path>) -> Result<Folders, Refusal> {
+        Folders::locate(&self.loaded.config, &self.sources.environment, data)
+            .map_err(Refusal::usage)
+    }
+}
+
+fn dispatch(cli: Cli) -> Done {
+    let Cli { config, sets, command, .. } = cli;
+    let ground = || Ground::stand(config, sets);
+    match command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hostler", &mut script);
+            out::raw(&script);
+            Ok(Exit::Done)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            let man = clap_mangen::Man::new(Cli::command());
+            man.render(&mut page).map_err(Refusal::failed)?;
+            out::raw(&page);
+            Ok(Exit::Done)
+        }
+        Command::Service => {
+            let program = std::env::current_exe().map_err(Refusal::failed)?;
+            out::say(service::unit(&program));
+            Ok(Exit::Done)
+        }
+        Command::Config(ConfigCommand::Show { defaults: false }) => {
+            config_show::run(&ground()?.loaded)
+        }
+        // Also where the user's own files cannot be read.
+        Command::Config(ConfigCommand::Show { defaults: true }) => {
+            config_show::run(&Loaded::shipped().map_err(Refusal::usage)?)
+        }
+        Command::Tools(command) => block_on(tools::run(&ground()?, command, launcher()?)),
+        Command::Doctor(args) => block_on(doctor::run(&ground()?, &args, launcher()?, Vec::new())),
+        Command::Logs(args) => block_on(logs::run(&ground()?, &args)),
+        Command::Session(opening) => opening.supported().and_then(|()| not_there("session")),
+        Command::Call(call) => call.opening.supported().and_then(|()| not_there("call")),
+        Command::Serve(_) => not_there("serve"),
+        Command::Stop(_) => not_there("stop"),
+        Command::Reload(_) => not_there("reload"),
+        Command::Status(_) => not_there("status"),
+        Command::Demo(_) => not_there("demo"),
+    }
+}
+
+/// The seam for the commands whose bodies are written elsewhere.
+fn not_there(command: &str) -> Done {
+    Err(Refusal::usage(format!("`hostler {command}` is not there yet")))
+}
+
+/// The seam for the launcher.
+fn launcher() -> Result<Arc<dyn Launch>, Refusal> {
+    Err(Refusal::failed("the launcher is not there yet"))
+}
+
+/// Runs a command that waits, on this thread.
+fn block_on(command: impl Future<Output = Done>) -> Done {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Refusal::failed)?.block_on(command)
+}
