@@ -39,15 +39,13 @@ const CAP: Cap = Cap { files: 5, items: 20 };
 #[derive(Debug, Default)]
 struct Written {
     introduced: Vec<Introduced>,
-    /// How many written files have a verdict, and how many files in all.
+    /// How many written files have a verdict.
     verified: usize,
-    files: usize,
     /// Why there are verdicts still to come.
     pending: Vec<String>,
     /// Why there are none.
     lacking: Vec<String>,
-    /// The state before is not known, and so many findings may be older.
-    no_baseline: bool,
+    /// How many findings may be older, as the state before is not known.
     unsure: usize,
 }
 
@@ -77,10 +75,8 @@ pub(crate) async fn around(
         Ok(watch) => watch.end(seat, &of, cancel).await,
         Err(gone) => Err(gone),
     };
-    let written = written.unwrap_or_else(|gone| Written {
-        lacking: vec![gone.to_string()],
-        ..Written::default()
-    });
+    let written = written
+        .unwrap_or_else(|gone| Written { lacking: vec![gone.to_string()], ..Written::default() });
     let first = files.first().map(Inside::absolute);
     let told = told(seat, &written).await;
     written.add_to(&mut output, seat.folder.root(), first, told);
@@ -137,7 +133,7 @@ impl Written {
         }
         let reasons: Vec<_> = self.pending.into_iter().chain(self.lacking).collect();
         lines.extend(news.iter().map(|cause| format!("diagnostics: no server: {cause}")));
-        if self.no_baseline && self.unsure > 0 {
+        if self.unsure > 0 {
             lines.push(format!(
                 "(what was wrong before is not known: only what stands on changed lines is shown, \
                  of {} in all)",

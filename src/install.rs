@@ -18,7 +18,7 @@ use nix::unistd::geteuid;
 use crate::config::Config;
 use crate::config::definitions::{InstallRecipe, PackageManager};
 use crate::config::environment::Environment;
-use crate::oneshot::{self, OneShot, OneShotError};
+use crate::oneshot::{self, OneShot, OneShotError, Terms};
 use crate::shims::{NotFound, Programs, Search, executable};
 use place::{Place, PlaceError};
 use recipe::Step;
@@ -161,6 +161,7 @@ impl Job<'_> {
             cwd,
             env: &self.env,
             bound: recipe::bound(self.recipe.manager),
+            terms: Terms::OURS,
         };
         match oneshot::run(&**self.installer.launch, shot, on_step).await {
             Ok(finished) if finished.is_success() => Ok(()),
@@ -234,7 +235,8 @@ pub(crate) async fn version_of(
 ) -> Result<String, OneShotError> {
     let label = program.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     let args = ["--version".into()];
-    let shot = OneShot { label: &label, program, args: &args, cwd, env, bound: VERSION_BOUND };
+    let (bound, terms) = (VERSION_BOUND, Terms::OURS);
+    let shot = OneShot { label: &label, program, args: &args, cwd, env, bound, terms };
     let finished = oneshot::run(launch, shot, &mut |_| {}).await?;
     Ok(finished.stdout.lines().next().unwrap_or_default().trim().to_owned())
 }

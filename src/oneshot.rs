@@ -15,7 +15,7 @@ use hostler_actors::ports::{
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How much of its standard output is kept, from the beginning.
+/// How much of an answer to a question of ours is kept, from its beginning.
 const KEPT_BYTES: usize = 64 * 1024;
 
 /// How long is waited for output that was on its way when the process ended, and
@@ -41,6 +41,25 @@ pub(crate) struct OneShot<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
     /// How long it may take.
     pub(crate) bound: Duration,
+    /// On whose account it runs.
+    pub(crate) terms: Terms<'a>,
+}
+
+/// On whose account a program runs, and what it may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    /// Who is charged.
+    pub(crate) owner: Owner,
+    /// What it may write.
+    pub(crate) posture: &'a Posture,
+    /// How many bytes of its standard output are kept, from its beginning.
+    pub(crate) kept: usize,
+}
+
+impl Terms<'_> {
+    /// Those of the host's own questions and installations.
+    pub(crate) const OURS: Self =
+        Self { owner: Owner::Host, posture: &Posture::Writable, kept: KEPT_BYTES };
 }
 
 /// How it ended and what it printed.
@@ -94,7 +113,8 @@ pub(crate) async fn run(
 ) -> Result<Finished, OneShotError> {
     let Launched { tree, mut from_process, .. } = launch.launch(order(shot)).await?;
     let mut ended = tree.ended();
-    let mut stdout = Stdout { pipe: from_process.remove(&1), kept: Vec::new(), shown: 0 };
+    let mut stdout =
+        Stdout { pipe: from_process.remove(&1), most: shot.terms.kept, kept: Vec::new(), shown: 0 };
     let deadline = Instant::now() + shot.bound;
     let over = timeout_at(deadline, async {
         tokio::select! {
@@ -135,14 +155,16 @@ fn order(shot: OneShot<'_>) -> LaunchOrder {
         cwd: shot.cwd.to_owned(),
         env: shot.env.to_vec(),
         wires: [(0, Wire::Null), (1, Wire::FromProcess), (2, Wire::Ring)].into(),
-        owner: Owner::Host,
-        posture: Posture::Writable,
+        owner: shot.terms.owner,
+        posture: shot.terms.posture.clone(),
         leftovers: Leftovers::Kill,
     }
 }
 
 struct Stdout {
     pipe: Option<PipeReader>,
+    /// How much is kept.
+    most: usize,
     kept: Vec<u8>,
     /// How much of what was kept `on_line` was told of.
     shown: usize,
@@ -163,7 +185,7 @@ impl Stdout {
             match pipe.read(&mut buffer).await {
                 Ok(0) | Err(_) => self.pipe = None,
                 Ok(read) => {
-                    let room = KEPT_BYTES.saturating_sub(self.kept.len());
+                    let room = self.most.saturating_sub(self.kept.len());
                     self.kept.extend(buffer.iter().take(read.min(room)));
                     self.show(on_line);
                 }

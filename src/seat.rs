@@ -15,6 +15,7 @@ use crate::folder::Folder;
 use crate::handles::OutputHandles;
 use crate::locks::PathLocks;
 use crate::seen::Seen;
+use crate::servers::Languages;
 
 /// What one run's tools may reach.
 pub(crate) struct Seat {
@@ -34,6 +35,8 @@ pub(crate) struct Seat {
     pub(crate) locks: PathLocks,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
+    /// What it needs to reach language servers and checkers.
+    pub(crate) languages: Languages,
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 //! server: that is the host's, on a lease.
 
 pub(crate) mod roots;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -137,11 +139,7 @@ impl Server {
 
 impl Languages {
     /// Takes leases on the servers that can be asked about a file.
-    pub(crate) async fn serving(
-        &self,
-        from: Viewpoint<'_>,
-        file: &Path,
-    ) -> Result<Serving, Gone> {
+    pub(crate) async fn serving(&self, from: Viewpoint<'_>, file: &Path) -> Result<Serving, Gone> {
         let mut serving = Serving { servers: Vec::new(), lacking: Vec::new() };
         let detected = self.for_file(from, file).await;
         if detected.is_empty() {
@@ -157,15 +155,10 @@ impl Languages {
     }
 
     /// Takes the lease on a detected server, or says why there is none to take.
-    pub(crate) async fn leased(
-        &self,
-        detected: &Detected,
-    ) -> Result<Result<Server, String>, Gone> {
+    pub(crate) async fn leased(&self, detected: &Detected) -> Result<Result<Server, String>, Gone> {
         let Some(spec) = &detected.spec else { return Ok(Err(detected.to_string())) };
         Ok(match self.session.lease(Arc::clone(spec)).await? {
-            Ok(held) => {
-                Ok(Server { held, language_id: Arc::clone(&detected.language_id) })
-            }
+            Ok(held) => Ok(Server { held, language_id: Arc::clone(&detected.language_id) }),
             Err(error) => Err(format!("{}: {error}", detected.name)),
         })
     }

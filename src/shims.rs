@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use hostler_actors::ports::Launch;
 
 use crate::config::definitions::Probe;
-use crate::oneshot::{self, OneShot};
+use crate::oneshot::{self, OneShot, Terms};
 
 /// How long a probe may take: a cold Node on a loaded box needs seconds.
 const PROBE_BOUND: Duration = Duration::from_secs(10);
@@ -202,6 +202,7 @@ impl Programs {
             cwd: search.root,
             env: search.env,
             bound: PROBE_BOUND,
+            terms: Terms::OURS,
         };
         match oneshot::run(&*self.launch, shot, &mut |_| {}).await {
             Ok(finished) if finished.is_success() => Ok(finished.stdout),

@@ -176,7 +176,9 @@ pub(crate) fn counted<'a>(findings: impl Iterator<Item = (&'a Finding, usize)>) 
         (0, 0) => "no errors or warnings".to_owned(),
         (errors, 0) => word(errors, "error"),
         (0, warnings) => word(warnings, "warning"),
-        (errors, warnings) => format!("{} and {}", word(errors, "error"), word(warnings, "warning")),
+        (errors, warnings) => {
+            format!("{} and {}", word(errors, "error"), word(warnings, "warning"))
+        }
     }
 }
 
@@ -206,7 +208,8 @@ mod tests {
     fn a_finding_is_one_line() {
         let shown = line(Path::new("/w"), &finding("/w/a/b.py", 3, Severity::Error));
         assert_eq!(shown, "a/b.py:3:2 error no such thing (reportX) [pyright]");
-        let new = Introduced { finding: finding("/x/b.py", 3, Severity::Warning), others: vec![5, 9] };
+        let new =
+            Introduced { finding: finding("/x/b.py", 3, Severity::Warning), others: vec![5, 9] };
         let shown = introduced_line(Path::new("/w"), &new);
         assert_eq!(
             shown,

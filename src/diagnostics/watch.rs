@@ -63,8 +63,12 @@ impl Watch {
         cancel: &Cancel,
     ) -> Result<Self, Gone> {
         let until = Instant::now() + BEFORE;
-        let mut watch =
-            Self { files: files.to_vec(), existed: Vec::new(), before: Vec::new(), lacking: Vec::new() };
+        let mut watch = Self {
+            files: files.to_vec(),
+            existed: Vec::new(),
+            before: Vec::new(),
+            lacking: Vec::new(),
+        };
         let mut by_server: BTreeMap<(String, PathBuf), (Server, Vec<Inside>)> = BTreeMap::new();
         for file in files {
             watch.existed.push(seat.folder.kind(file).is_some());
@@ -85,27 +89,22 @@ impl Watch {
             }
         }
         watch.before = looks.join_all().await.into_iter().flatten().collect();
-        watch.before.sort_by_key(|before| (!before.written, before.watched.file.absolute().to_owned()));
+        watch
+            .before
+            .sort_by_key(|before| (!before.written, before.watched.file.absolute().to_owned()));
         Ok(watch)
     }
 
     /// Learns what became of it, and lets what is not known in time be waited for.
-    pub(super) async fn end(
-        self,
-        seat: &Seat,
-        of: &str,
-        cancel: &Cancel,
-    ) -> Result<Written, Gone> {
+    pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
         let until = began + seat.languages.config.diagnostics.inline;
         let Self { files, existed, before, lacking } = self;
         tell_changes(seat, &files, &existed).await?;
-        let mut after = After { written: Written { lacking, ..Written::default() }, ..After::default() };
+        let mut after =
+            After { written: Written { lacking, ..Written::default() }, ..After::default() };
         let (main, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|one| one.written);
         let older = reclaimed(seat, &main).await?;
-        for one in &main {
-            after.unsure |= one.known.is_none();
-        }
         after.judge(&seat.folder, main, until, cancel).await;
         if after.waiting.is_empty() {
             after.judge(&seat.folder, others, until, cancel).await;
@@ -211,13 +210,17 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
-    /// The state before is not known of some written file.
-    unsure: bool,
     written: Written,
 }
 
 impl After {
-    async fn judge(&mut self, folder: &Folder, these: Vec<Before>, until: Instant, cancel: &Cancel) {
+    async fn judge(
+        &mut self,
+        folder: &Folder,
+        these: Vec<Before>,
+        until: Instant,
+        cancel: &Cancel,
+    ) {
         let mut looks = JoinSet::new();
         for before in these {
             let (folder, cancel) = (folder.clone(), cancel.clone());
@@ -293,13 +296,12 @@ impl After {
             .known
             .into_iter()
             .map(|(baseline, found)| {
-                self.written.files += 1;
-                let of_unknown = baseline.before.is_none();
-                self.written.unsure += if of_unknown { found.len() } else { 0 };
+                if baseline.before.is_none() {
+                    self.written.unsure += found.len();
+                }
                 baseline.change(found)
             })
             .collect();
-        self.written.no_baseline = self.unsure;
         self.written.introduced = session.account(changes).await?;
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();

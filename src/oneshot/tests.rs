@@ -14,6 +14,7 @@ async fn sh(script: &str, bound: Duration) -> (Result<Finished, OneShotError>, V
         cwd: Path::new("/"),
         env: &env,
         bound,
+        terms: Terms::OURS,
     };
     let mut lines = Vec::new();
     let outcome = run(&direct::Direct, shot, &mut |line| lines.push(line.to_owned())).await;

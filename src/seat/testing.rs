@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hostler_actors::host::workspace::space::conversation::run::language_session::testing::{
+    FakeServer, FakeServers,
+};
 use hostler_actors::ids::RunId;
 use hostler_actors::ports::{Block, BoxFuture, Launch, LaunchError, LaunchOrder, Launched};
 use hostler_actors::status::{NodeKind, StatusEntry, StatusTable};
@@ -13,12 +16,15 @@ use super::Seat;
 use crate::background::Background;
 use crate::folder::Folder;
 use crate::handles::{LIMITS, OutputHandles};
+use crate::servers::testing::languages;
 use crate::tools::{Cancel, Failure, Tool};
 
 /// A seat, and the folder that goes with it.
 pub(crate) struct Bench {
     pub(crate) seat: Seat,
     pub(crate) table: StatusTable,
+    /// The language server that its tools find once there is `bin/fake`.
+    pub(crate) server: Arc<FakeServer>,
     _run: StatusEntry,
     place: tempfile::TempDir,
 }
@@ -31,6 +37,7 @@ impl Bench {
         std::fs::create_dir(&work).unwrap();
         let table = StatusTable::default();
         let entry = table.enter(None, NodeKind::Run, run.to_string());
+        let servers = FakeServers::default();
         let seat = Seat {
             run,
             folder: Folder::open(&work).unwrap(),
@@ -39,9 +46,10 @@ impl Bench {
             background: Background::new(table.clone(), Some(entry.id())),
             env: std::env::vars_os().collect(),
             locks: Default::default(),
+            languages: languages(&servers, &table, Arc::clone(&launch)),
             launch,
         };
-        Self { seat, table, _run: entry, place }
+        Self { seat, table, server: servers.server, _run: entry, place }
     }
 
     /// Returns a place in the folder.
@@ -59,6 +67,14 @@ impl Bench {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
         std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Puts a script there that can be executed.
+    pub(crate) fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.put(name, format!("#!/bin/sh\n{script}\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
         path
     }
 

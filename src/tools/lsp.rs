@@ -28,8 +28,10 @@ use crate::seat::Seat;
 use crate::tools::{Cancel, Outcome, Tool, Wired, arguments as read, schema_of, writes_nothing};
 use arguments::{Arguments, Query};
 
+const NAME: &str = "lsp";
+
 pub(crate) const TOOL: Tool = Tool {
-    name: "lsp",
+    name: NAME,
     tier: Tier::Read,
     parallel_safe: true,
     mutates_worktree: false,
@@ -47,7 +49,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 async fn call(seat: &Seat, given: Value, cancel: Cancel) -> Outcome {
-    match Query::read(read(TOOL.name, given)?)? {
+    match Query::read(read(NAME, given)?)? {
         Query::FileDiagnostics(file) => verdicts::of_file(seat, &cancel, &file).await,
         Query::ProjectDiagnostics => checkers::check(seat, &cancel).await,
         Query::At(question, place) => place::answer(seat, &cancel, question, &place).await,

@@ -131,9 +131,31 @@ fn symbol(item: &Value, container: Option<&str>, depth: usize, found: &mut Vec<S
 
 fn kind(number: u64) -> &'static str {
     const KINDS: [&str; 26] = [
-        "file", "module", "namespace", "package", "class", "method", "property", "field",
-        "constructor", "enum", "interface", "function", "variable", "constant", "string", "number",
-        "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator",
+        "file",
+        "module",
+        "namespace",
+        "package",
+        "class",
+        "method",
+        "property",
+        "field",
+        "constructor",
+        "enum",
+        "interface",
+        "function",
+        "variable",
+        "constant",
+        "string",
+        "number",
+        "boolean",
+        "array",
+        "object",
+        "key",
+        "null",
+        "enum member",
+        "struct",
+        "event",
+        "operator",
         "type parameter",
     ];
     let at = usize::try_from(number).unwrap_or_default().checked_sub(1);
@@ -171,9 +193,8 @@ impl fmt::Display for CodeAction {
 
 /// Reads `(Command | CodeAction)[]`.
 pub(super) fn code_actions(answer: &Value) -> Vec<CodeAction> {
-    let text = |value: &Value, name: &str| {
-        value.get(name).and_then(Value::as_str).map(str::to_owned)
-    };
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let read = |item: &Value| {
         Some(CodeAction {
             title: text(item, "title")?,

@@ -10,7 +10,6 @@ use hostler_actors::host::language_server::lease::ServerError;
 use hostler_actors::host::workspace::space::conversation::run::language_session::servers::{
     Answer, Params,
 };
-use lsp_types::error_codes::METHOD_NOT_FOUND;
 use serde_json::{Value, json};
 
 use crate::diagnostics::documents;
@@ -19,6 +18,9 @@ use crate::folder::disk::cancelled;
 use crate::seat::Seat;
 use crate::servers::{Server, Serving, Viewpoint};
 use crate::tools::{Cancel, Failure, Output};
+
+/// JSON-RPC: the server does not have the method.
+const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A file and who can be asked about it.
 pub(super) struct Subject {
@@ -119,7 +121,8 @@ async fn one(
     question: &Ask<'_>,
 ) -> Result<Answer, ServerError> {
     let language_id = &server.language_id;
-    let own = |document: &Document| Document { language_id: Arc::clone(language_id), ..document.clone() };
+    let own =
+        |document: &Document| Document { language_id: Arc::clone(language_id), ..document.clone() };
     let documents: Vec<_> = question.documents.iter().map(own).collect();
     let within = seat.languages.request_bound();
     let held = &server.held.server;

@@ -20,8 +20,7 @@ const OF_PROJECT: usize = 100;
 pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcome {
     let subject = Subject::find(seat, given).await?;
     let document = subject.read(seat).await?;
-    let params =
-        |_: Encoding| json!({ "textDocument": { "uri": uri::of_path(&document.path) } });
+    let params = |_: Encoding| json!({ "textDocument": { "uri": uri::of_path(&document.path) } });
     let question = Ask {
         action: "symbols",
         method: "textDocument/documentSymbol",
@@ -50,7 +49,10 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
     let (servers, lacking) = everywhere(seat).await?;
     if servers.is_empty() {
         return Err(Failure {
-            message: format!("lsp symbols: no language server for this folder: {}", lacking.join("; ")),
+            message: format!(
+                "lsp symbols: no language server for this folder: {}",
+                lacking.join("; ")
+            ),
             details: json!({ "freshness": "no server", "reasons": lacking }),
         });
     }
@@ -61,7 +63,7 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
     let unasked = lacking.iter().map(|why| format!("not asked: {why}"));
     asked.notes.extend(unasked);
     let (total, listed) = placed(seat, gathered(&asked), OF_PROJECT).await;
-    let mut text = headed(total, listed.len(), &format!("that match `{query}`"));
+    let mut text = headed(total, listed.len(), &format!("matching `{query}`"));
     for (symbol, spot) in &listed {
         let container = symbol.container.as_ref();
         let container = container.map_or_else(String::new, |name| format!(" in {name}"));

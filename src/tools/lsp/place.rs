@@ -227,4 +227,3 @@ fn code_actions(asked: &Answers, of: &str) -> (String, Value) {
     }
     (text, json!({ "actions": all, "shown": all.len(), "total": total }))
 }
-

@@ -213,7 +213,9 @@ impl Actor for LanguageSession {
             LanguageSessionMsg::GoOn(wait) => state.go_on(&myself, wait),
             LanguageSessionMsg::WaitEnded(id, settled) => state.wait_ended(id, settled),
             LanguageSessionMsg::TakeLate(port) => reply(port, std::mem::take(&mut state.late)),
-            LanguageSessionMsg::FirstMention(cause, port) => reply(port, state.mentioned.insert(cause)),
+            LanguageSessionMsg::FirstMention(cause, port) => {
+                reply(port, state.mentioned.insert(cause))
+            }
         }
         state.show();
         Ok(())
@@ -355,7 +357,8 @@ impl Baseline {
 pub struct Gone(pub String);
 
 /// Returns a run's language session, spawning it where there is none.
-pub type Open = Arc<dyn Fn() -> BoxFuture<'static, Result<ActorRef<LanguageSessionMsg>, Gone>> + Send + Sync>;
+pub type Open =
+    Arc<dyn Fn() -> BoxFuture<'static, Result<ActorRef<LanguageSessionMsg>, Gone>> + Send + Sync>;
 
 /// A tool's hold on its run's language session. Cloning shares it.
 #[derive(Clone)]

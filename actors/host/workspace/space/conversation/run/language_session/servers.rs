@@ -127,11 +127,7 @@ impl LeasedServer for Lease {
         Box::pin(async move {
             let params = |facts: &ServerFacts| params(facts.encoding);
             let answer = Lease::request(self, documents, method, params, within, cancel).await?;
-            Ok(Answer {
-                value: answer.value,
-                encoding: answer.facts.encoding,
-                doing: answer.doing,
-            })
+            Ok(Answer { value: answer.value, encoding: answer.facts.encoding, doing: answer.doing })
         })
     }
 

@@ -72,11 +72,7 @@ impl Default for FakeServers {
             reloads: 0,
             pace: Pace::After(Duration::from_millis(10)),
             doing: None,
-            view: ServerView {
-                phase: Phase::Up,
-                incarnation: Incarnation(1),
-                last_error: None,
-            },
+            view: ServerView { phase: Phase::Up, incarnation: Incarnation(1), last_error: None },
         };
         Self { server: Arc::new(FakeServer(Mutex::new(world))), leases: Arc::default() }
     }
