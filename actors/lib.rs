@@ -18,8 +18,11 @@
 //! the outside.
 
 pub mod frame;
+pub mod host;
 pub mod ids;
 pub mod ports;
 pub mod profile;
 pub mod status;
 pub mod supervise;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

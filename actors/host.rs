@@ -1,0 +1,3 @@
+//! The host's part of the tree.
+
+pub mod language_server;
