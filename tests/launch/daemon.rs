@@ -103,10 +103,11 @@ impl Daemon {
     }
 }
 
-/// Copies a binary to where every user may execute it.
+/// Copies a binary to where every user may execute it. By `cp`: if we had it open for
+/// writing, a fork in another test would make its exec fail with "text file busy".
 fn copy(folder: &Path, binary: &Path) -> PathBuf {
     let to = folder.join(binary.file_name().unwrap());
-    std::fs::copy(binary, &to).unwrap();
+    assert!(Command::new("cp").arg(binary).arg(&to).status().unwrap().success());
     to
 }
 

@@ -28,7 +28,6 @@ async fn a_killed_tree_is_empty() {
         assert!(alive(&mark) >= 7);
         launcher.sample().await;
         assert!(launcher.usage(Owner::Host).processes >= 7, "{:?}", launcher.trees());
-        assert!(launcher.usage(Owner::Host).resident_bytes > 0);
         launched.tree.kill();
         emptied(&launched).await;
         assert_eq!(alive(&mark), 0, "{}", launcher.containment());
