@@ -19,11 +19,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
-use hostler_actors::ports::Launch;
+use hostler_actors::status::StatusTable;
 
 use crate::config::environment::Environment;
 use crate::config::{Loaded, Sources};
 use crate::folders::Folders;
+use crate::launch::{LaunchConfig, Launcher};
 use args::{Cli, Command, ConfigCommand};
 use exit::{Done, Exit, Refusal};
 
@@ -98,8 +99,14 @@ fn dispatch(cli: Cli) -> Done {
         Command::Config(ConfigCommand::Show { defaults: true }) => {
             config_show::run(&Loaded::shipped().map_err(Refusal::usage)?)
         }
-        Command::Tools(command) => block_on(tools::run(&ground()?, command, launcher()?)),
-        Command::Doctor(args) => block_on(doctor::run(&ground()?, &args, launcher()?, Vec::new())),
+        Command::Tools(command) => {
+            let ground = ground()?;
+            block_on(async { tools::run(&ground, command, Arc::new(launcher().await?)).await })
+        }
+        Command::Doctor(args) => {
+            let ground = ground()?;
+            block_on(async { doctor::run(&ground, &args, launcher().await?).await })
+        }
         Command::Logs(args) => block_on(logs::run(&ground()?, &args)),
         Command::Session(opening) => opening.supported().and_then(|()| not_there("session")),
         Command::Call(call) => call.opening.supported().and_then(|()| not_there("call")),
@@ -116,9 +123,11 @@ fn not_there(command: &str) -> Done {
     Err(Refusal::usage(format!("`hostler {command}` is not there yet")))
 }
 
-/// The seam for the launcher.
-fn launcher() -> Result<Arc<dyn Launch>, Refusal> {
-    Err(Refusal::failed("the launcher is not there yet"))
+/// Starts a launcher for a command that is no host. It hides nothing: tools are
+/// installed below the data folder.
+async fn launcher() -> Result<Launcher, Refusal> {
+    let config = LaunchConfig::new(format!("command-{}", std::process::id()));
+    Launcher::start(config, StatusTable::default()).await.map_err(Refusal::failed)
 }
 
 /// Runs a command that waits, on this thread.
