@@ -8,6 +8,7 @@ pub(crate) mod args;
 pub(crate) mod config_show;
 pub(crate) mod doctor;
 pub(crate) mod exit;
+pub(crate) mod logging;
 pub(crate) mod logs;
 pub(crate) mod out;
 pub(crate) mod service;
@@ -27,6 +28,7 @@ use crate::folders::Folders;
 use crate::launch::{LaunchConfig, Launcher};
 use args::{Cli, Command, ConfigCommand};
 use exit::{Done, Exit, Refusal};
+use logging::Logging;
 
 /// Runs one command line to its exit code.
 pub(crate) fn run() -> ExitCode {
@@ -53,14 +55,20 @@ pub(crate) struct Ground {
     /// Where the configuration came from, to read it again.
     pub(crate) sources: Sources,
     pub(crate) loaded: Loaded,
+    verbose: u8,
 }
 
 impl Ground {
-    fn stand(file: Option<PathBuf>, sets: Vec<String>) -> Result<Self, Refusal> {
+    fn stand(file: Option<PathBuf>, sets: Vec<String>, verbose: u8) -> Result<Self, Refusal> {
         let sources = Sources { environment: Environment::inherited(), file, sets };
         let loaded = Loaded::load(&sources).map_err(Refusal::usage)?;
         loaded.notices.iter().for_each(out::aside);
-        Ok(Self { sources, loaded })
+        Ok(Self { sources, loaded, verbose })
+    }
+
+    /// Begins to log, into a folder if the command is a host.
+    pub(crate) fn log_to(&self, folder: Option<&Path>) -> Result<Logging, Refusal> {
+        logging::begin(folder, &self.loaded.config.log, self.verbose)
     }
 
     /// Locates the folders, with the data folder that a flag may name.
@@ -71,8 +79,8 @@ impl Ground {
 }
 
 fn dispatch(cli: Cli) -> Done {
-    let Cli { config, sets, command, .. } = cli;
-    let ground = || Ground::stand(config, sets);
+    let Cli { config, sets, verbose, command } = cli;
+    let ground = || Ground::stand(config, sets, verbose);
     match command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -101,10 +109,12 @@ fn dispatch(cli: Cli) -> Done {
         }
         Command::Tools(command) => {
             let ground = ground()?;
+            let _logging = ground.log_to(None)?;
             block_on(async { tools::run(&ground, command, Arc::new(launcher().await?)).await })
         }
         Command::Doctor(args) => {
             let ground = ground()?;
+            let _logging = ground.log_to(None)?;
             block_on(async { doctor::run(&ground, &args, launcher().await?).await })
         }
         Command::Logs(args) => block_on(logs::run(&ground()?, &args)),
