@@ -1,4 +1,5 @@
 //! All integration tests: one binary, one module per subject.
 
+mod cli;
 mod launch;
 mod tidy;
