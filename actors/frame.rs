@@ -181,9 +181,10 @@ mod tests {
 
     #[test]
     fn an_empty_body_is_a_frame() {
-        assert_eq!(bodies(b"Content-Length: 0\r\n\r\nContent-Length: 1\r\n\r\n1", 5).unwrap(), [
-            "", "1"
-        ]);
+        assert_eq!(
+            bodies(b"Content-Length: 0\r\n\r\nContent-Length: 1\r\n\r\n1", 5).unwrap(),
+            ["", "1"]
+        );
     }
 
     #[test]

@@ -73,8 +73,7 @@ struct Supervisor<R>(std::marker::PhantomData<fn() -> R>);
 impl<R: Resource + Sync> Actor for Supervisor<R> {
     type Msg = KeeperMsg;
     type State = Slots<(), R>;
-    type Arguments =
-        (R, StatusTable, tokio::sync::oneshot::Sender<SlotHandle<R::Msg, R::Facts>>);
+    type Arguments = (R, StatusTable, tokio::sync::oneshot::Sender<SlotHandle<R::Msg, R::Facts>>);
 
     async fn pre_start(
         &self,

@@ -85,7 +85,10 @@ mod tests {
         );
         assert_eq!(ask(json!([{}])), json!([settings]));
         assert_eq!(ask(json!([])), json!([]));
-        assert_eq!(configuration(&json!({ "items": [{ "section": "x" }] }), &json!(null)), json!([null]));
+        assert_eq!(
+            configuration(&json!({ "items": [{ "section": "x" }] }), &json!(null)),
+            json!([null])
+        );
         assert_eq!(configuration(&json!(null), &settings), json!([]));
     }
 
@@ -99,7 +102,10 @@ mod tests {
             ("window/showDocument", Ok(json!({ "success": false }))),
             ("workspace/diagnostic/refresh", Ok(json!(null))),
             ("workspace/semanticTokens/refresh", Ok(json!(null))),
-            ("workspace/workspaceFolders", Ok(json!([{ "uri": "file:///r/a%20b", "name": "a b" }]))),
+            (
+                "workspace/workspaceFolders",
+                Ok(json!([{ "uri": "file:///r/a%20b", "name": "a b" }])),
+            ),
             ("odd/request", Err(METHOD_NOT_FOUND)),
             ("$/odd", Err(METHOD_NOT_FOUND)),
         ];

@@ -195,12 +195,15 @@ mod tests {
             .iter()
             .map(|item| (item.severity, item.code.as_deref(), item.message.as_str()))
             .collect();
-        assert_eq!(seen, [
-            (Severity::Warning, Some("reportX"), "bad"),
-            (Severity::Warning, Some("1.5"), "*odd*"),
-            (Severity::Error, Some("2322"), "null"),
-            (Severity::Error, None, "null"),
-        ]);
+        assert_eq!(
+            seen,
+            [
+                (Severity::Warning, Some("reportX"), "bad"),
+                (Severity::Warning, Some("1.5"), "*odd*"),
+                (Severity::Error, Some("2322"), "null"),
+                (Severity::Error, None, "null"),
+            ]
+        );
         assert_eq!(found[0].range.start, Position { line: 1, character: 2 });
         assert_eq!(found[1].range, Range::default());
     }
@@ -231,9 +234,13 @@ mod tests {
 
     #[test]
     fn what_reports_nothing_is_no_clean_report() {
-        for answer in [json!(null), json!({}), json!({ "kind": "unchanged", "resultId": "1" }),
-            json!({ "kind": "full", "items": null }), json!([])]
-        {
+        for answer in [
+            json!(null),
+            json!({}),
+            json!({ "kind": "unchanged", "resultId": "1" }),
+            json!({ "kind": "full", "items": null }),
+            json!([]),
+        ] {
             assert_eq!(Report::read(&answer), None, "{answer}");
         }
     }

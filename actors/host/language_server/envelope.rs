@@ -48,9 +48,8 @@ struct Envelope<'a> {
 /// Reads a body; `None` where it is no message.
 pub(super) fn read(body: &[u8]) -> Option<Message> {
     let envelope: Envelope<'_> = serde_json::from_slice(body).ok()?;
-    let params = || {
-        envelope.params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-    };
+    let params =
+        || envelope.params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     Some(match (envelope.id, envelope.method) {
         (Some(id), Some(method)) => {
             Message::Request { id: id.to_owned(), method, params: params() }
@@ -131,9 +130,7 @@ const OPAQUE: [&str; 5] = ["initializationOptions", "settings", "arguments", "da
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.retain(|name, member| {
-                !member.is_null() || NULLABLE.contains(&name.as_str())
-            });
+            members.retain(|name, member| !member.is_null() || NULLABLE.contains(&name.as_str()));
             for (name, member) in members.iter_mut() {
                 if !OPAQUE.contains(&name.as_str()) {
                     drop_nulls(member);
@@ -178,21 +175,15 @@ mod tests {
         check_read(r#"{"id":1,"result":null}"#, &expect!["Answer { id: 1, reply: Ok(None) }"]);
         check_read(
             r#"{"id":-2,"error":{"code":-32601,"message":"no"}}"#,
-            &expect![[
-                r#"Answer { id: -2, reply: Err(Refusal { code: -32601, message: "no" }) }"#
-            ]],
+            &expect![[r#"Answer { id: -2, reply: Err(Refusal { code: -32601, message: "no" }) }"#]],
         );
         check_read(
             r#"{"id":2,"error":"odd"}"#,
-            &expect![[
-                r#"Answer { id: 2, reply: Err(Refusal { code: 0, message: "\"odd\"" }) }"#
-            ]],
+            &expect![[r#"Answer { id: 2, reply: Err(Refusal { code: 0, message: "\"odd\"" }) }"#]],
         );
         check_read(
             r#"{"method":"$/x","params":[1],"unknown":0}"#,
-            &expect![[
-                r#"Notification { method: "$/x", params: Array [Number(1)] }"#
-            ]],
+            &expect![[r#"Notification { method: "$/x", params: Array [Number(1)] }"#]],
         );
     }
 
@@ -215,8 +206,11 @@ mod tests {
         });
         expect![[r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"deep":{"c":1},"initializationOptions":{"keep":null},"list":[null,{}],"processId":null,"rootUri":null}}"#]]
             .assert_eq(&body(outgoing(Some(3), "m", params)));
-        expect![[r#"{"jsonrpc":"2.0","method":"exit"}"#]]
-            .assert_eq(&body(outgoing(None, "exit", Value::Null)));
+        expect![[r#"{"jsonrpc":"2.0","method":"exit"}"#]].assert_eq(&body(outgoing(
+            None,
+            "exit",
+            Value::Null,
+        )));
     }
 
     #[test]

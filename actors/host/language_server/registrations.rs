@@ -212,9 +212,11 @@ mod tests {
     #[test]
     fn a_stack_per_method_keyed_by_id() {
         let mut held = Registrations::default();
-        let register = |id: &str, options: Value| json!({ "registrations": [
+        let register = |id: &str, options: Value| {
+            json!({ "registrations": [
             { "id": id, "method": DIAGNOSTIC, "registerOptions": options },
-        ] });
+        ] })
+        };
         let names = |held: &Registrations| -> Vec<String> {
             held.covering(DIAGNOSTIC, Path::new("/r/a.py"), "python")
                 .map(|options| text(options, "identifier").unwrap_or("-").to_owned())

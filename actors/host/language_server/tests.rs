@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ServerResource;
 use super::diagnostics::Verdict;
 use super::documents::{Document, TextHash};
 use super::lease::{Answer, Lease, ServerError};
+use super::resource::ServerResource;
 use super::spec::{Recipe, ServerSpec, tests::spec};
 use crate::ids::RunId;
 use crate::testing::keeper::Keeper;
@@ -115,9 +115,9 @@ fn ask(
 
 fn judge(lease: &Arc<Lease>, document: &Document, within: Duration) -> JoinHandle<Verdict> {
     let (lease, document) = (Arc::clone(lease), document.clone());
-    tokio::spawn(async move {
-        lease.verdict(&document, true, within, &CancellationToken::new()).await
-    })
+    tokio::spawn(
+        async move { lease.verdict(&document, true, within, &CancellationToken::new()).await },
+    )
 }
 
 fn words(verdict: &Verdict) -> Vec<String> {

@@ -127,10 +127,7 @@ impl<'a> Lines<'a> {
     /// Returns the range of a span of bytes.
     #[must_use]
     pub fn range(&self, span: Span<usize>, encoding: Encoding) -> Range {
-        Range {
-            start: self.position(span.start, encoding),
-            end: self.position(span.end, encoding),
-        }
+        Range { start: self.position(span.start, encoding), end: self.position(span.end, encoding) }
     }
 }
 
@@ -169,9 +166,8 @@ pub fn replacement<'a>(old: &str, new: &'a str) -> Option<(Span<usize>, &'a str)
 /// Does this place lie inside a character or a `\r\n`?
 fn splits(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
-    let within_line_end = at > 0
-        && bytes.get(at) == Some(&b'\n')
-        && bytes.get(at - 1) == Some(&b'\r');
+    let within_line_end =
+        at > 0 && bytes.get(at) == Some(&b'\n') && bytes.get(at - 1) == Some(&b'\r');
     within_line_end || !text.is_char_boundary(at)
 }
 
@@ -211,9 +207,7 @@ mod tests {
     #[test]
     fn odd_places_are_clamped() {
         let lines = Lines::new(TEXT);
-        let at = |line, character| {
-            lines.offset(Position { line, character }, Encoding::Utf16)
-        };
+        let at = |line, character| lines.offset(Position { line, character }, Encoding::Utf16);
         assert_eq!(at(0, 99), TEXT.find('\r').unwrap(), "before the line end");
         assert_eq!(at(0, 2), 1, "not between surrogates");
         assert_eq!(at(9, 0), TEXT.len());
@@ -228,8 +222,25 @@ mod tests {
     #[test]
     fn a_replacement_makes_the_new_text_and_splits_nothing() {
         let texts = [
-            "", "a", "a\n", "a\r\n", "a\r\nb\r\n", "a\nb\n", "aa", "aaa", "é", "è", "x😀y", "x😁y",
-            "日本", "日木", "a\r\r\nb", "a\r\n\nb", "\r", "\r\n", "\n",
+            "",
+            "a",
+            "a\n",
+            "a\r\n",
+            "a\r\nb\r\n",
+            "a\nb\n",
+            "aa",
+            "aaa",
+            "é",
+            "è",
+            "x😀y",
+            "x😁y",
+            "日本",
+            "日木",
+            "a\r\r\nb",
+            "a\r\n\nb",
+            "\r",
+            "\r\n",
+            "\n",
         ];
         for old in texts {
             for new in texts {

@@ -13,13 +13,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::Synced;
 use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
-use super::documents::Document;
+use super::documents::{Document, lock};
 use super::lease::{Lease, LiveServer, Stopped, call};
-use super::lock;
 use super::observed::Settled;
 use super::registrations::DIAGNOSTIC;
+use super::running::Synced;
 use super::uri;
 use crate::ids::Incarnation;
 use crate::supervise::Unavailable;
@@ -42,7 +41,8 @@ impl Lease {
     ) -> Verdict {
         let asked = Instant::now();
         let mut wait = Wait { about: None, reason: "it has not started".to_owned() };
-        let bounded = timeout_at(asked + within, self.proved(document, saved, asked + within, &mut wait));
+        let bounded =
+            timeout_at(asked + within, self.proved(document, saved, asked + within, &mut wait));
         let proved = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -73,7 +73,11 @@ impl Lease {
                 Ok(live) => live,
                 Err(Unavailable::StillStarting { .. }) => {
                     let reason = "it is still starting".to_owned();
-                    return Verdict::StillAnalysing { reason, waited: asked.elapsed(), about: None };
+                    return Verdict::StillAnalysing {
+                        reason,
+                        waited: asked.elapsed(),
+                        about: None,
+                    };
                 }
                 Err(why) => return Verdict::NoServer { reason: why.to_string() },
             };
@@ -118,8 +122,7 @@ impl Lease {
                     continue;
                 }
             }
-            let settled =
-                observed.borrow().settled(Instant::now(), path, version, synced.moved_at);
+            let settled = observed.borrow().settled(Instant::now(), path, version, synced.moved_at);
             match settled {
                 Settled::Yes(items) => {
                     let report = Report { items, related: Vec::new() };
@@ -165,9 +168,8 @@ impl Lease {
 async fn pull(live: &LiveServer, path: &Path, synced: &Synced) -> Result<Option<Report>, Stopped> {
     let mut merged = Report::default();
     for identifier in &synced.pull {
-        let params = || {
-            json!({ "textDocument": { "uri": uri::of_path(path) }, "identifier": identifier })
-        };
+        let params =
+            || json!({ "textDocument": { "uri": uri::of_path(path) }, "identifier": identifier });
         let raw = call(live, DIAGNOSTIC, params).await?;
         let answer: Option<Value> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
         match answer.as_ref().and_then(Report::read) {

@@ -49,7 +49,11 @@ async fn every_request_of_the_server_is_answered_also_before_initialize_is() {
     assert_eq!(told["result"], json!([1, null, { "a": { "b": 1 } }]));
     for (id, method, answer) in [
         (json!("s-1"), "window/workDoneProgress/create", Value::Null),
-        (json!(-5), "workspace/workspaceFolders", json!([{ "uri": "file:///r/a%20b", "name": "a b" }])),
+        (
+            json!(-5),
+            "workspace/workspaceFolders",
+            json!([{ "uri": "file:///r/a%20b", "name": "a b" }]),
+        ),
         (id.clone(), "window/showMessageRequest", Value::Null),
     ] {
         assert_eq!(server.ask(id, method, json!({})).await["result"], answer, "{method}");

@@ -40,8 +40,10 @@ async fn a_late_registration_is_used_and_all_identifiers_are_merged() {
     server.take("textDocument/didOpen").await;
     server.take("textDocument/didSave").await;
     assert!(!server.has_more().await);
-    let register = |id: &str| json!({ "id": id, "method": "textDocument/diagnostic",
-        "registerOptions": { "identifier": id } });
+    let register = |id: &str| {
+        json!({ "id": id, "method": "textDocument/diagnostic",
+        "registerOptions": { "identifier": id } })
+    };
     let both = json!({ "registrations": [register("one"), register("two")] });
     server.ask(json!("r"), "client/registerCapability", both).await;
     for identifier in ["one", "two"] {
@@ -134,8 +136,11 @@ async fn check_push(
                 panic!("{verdict:?} for {publishes:?}");
             };
             assert_eq!((reason.as_str(), waited), (why, CAP), "{publishes:?}");
-            let ping = server.take("hostler/ping").await;
-            server.refuse(&ping, -32601, "").await;
+            // Only one that was not heard of at all is pinged.
+            if publishes.is_empty() {
+                let ping = server.take("hostler/ping").await;
+                server.refuse(&ping, -32601, "").await;
+            }
         }
     }
 }
