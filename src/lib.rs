@@ -1,1 +1,3 @@
-//! x
+//! The edge of hostler: what touches the operating system, and the tools.
+
+pub mod launch;

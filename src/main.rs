@@ -1,1 +1,8 @@
-fn main() {}
+//! The binary: a launcher when it is called as one, else the command line.
+
+fn main() {
+    // First of all: every process that is started waits for this.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "__launch") {
+        hostler::launch::child_main();
+    }
+}

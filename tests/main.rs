@@ -1,1 +1,3 @@
-fn main() {}
+//! The one integration binary; each module is one subject.
+
+mod launch;
