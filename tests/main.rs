@@ -1,3 +1,4 @@
 //! The one integration binary; each module is one subject.
 
+mod language_server;
 mod launch;
