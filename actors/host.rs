@@ -20,10 +20,11 @@ use crate::ports::Ports;
 use crate::status::{NodeKind, StatusEntry, StatusTable};
 use crate::supervise::branch::Branch;
 use crate::supervise::{SlotEvent, SlotHandle, Slots};
+use language_server::LanguageServerMsg;
 use language_server::handshake::ServerFacts;
 use language_server::lease::Lease;
+use language_server::resource::ServerResource;
 use language_server::spec::{ServerKey, ServerSpec};
-use language_server::{LanguageServerMsg, ServerResource};
 use workspace::{Workspace, WorkspaceArgs, WorkspaceMsg};
 
 /// `spec/host.md`: 12 s a space, the deepest that a workspace waits for.

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use crate::ports::{
     BoxFuture, Ended, Launch, LaunchError, LaunchOrder, Launched, PipeReader, PipeWriter,
@@ -15,6 +17,9 @@ use crate::ports::{
 
 /// As much as a pipe of Linux holds.
 const PIPE: usize = 64 * 1024;
+/// How long a fake waits for the other side, in the time of its test: a test under
+/// a paused clock fails at once where it would else hang.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
@@ -100,7 +105,8 @@ pub struct FakeProcesses(mpsc::UnboundedReceiver<FakeProcess>);
 impl FakeProcesses {
     /// Waits for the next start.
     pub async fn next(&mut self) -> FakeProcess {
-        self.0.recv().await.expect("the launcher lives")
+        let started = timeout(PATIENCE, self.0.recv()).await;
+        started.expect("a process is started").expect("the launcher lives")
     }
 
     /// Returns the next start, if there was one.

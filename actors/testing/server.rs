@@ -1,11 +1,13 @@
 //! A language server that the test plays, message by message.
 
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream};
+use tokio::time::timeout;
 
-use super::process::FakeProcess;
+use super::process::{FakeProcess, PATIENCE};
 use crate::frame::{FrameReader, framed};
 use crate::ports::Ended;
 
@@ -58,13 +60,15 @@ impl FakeServer {
         if let Some(message) = self.waiting.take() {
             return Some(message);
         }
-        let body = self.from_client.next().await.expect("the client frames well")?;
+        let body = timeout(PATIENCE, self.from_client.next()).await;
+        let body = body.expect("the client sends what the test waits for");
+        let body = body.expect("the client frames well")?;
         Some(serde_json::from_slice(&body).expect("the client writes JSON"))
     }
 
     /// Says whether a message is there, without waiting for time to pass.
     pub async fn has_more(&mut self) -> bool {
-        let soon = tokio::time::timeout(std::time::Duration::from_millis(1), self.next());
+        let soon = timeout(Duration::from_millis(1), self.next());
         self.waiting = soon.await.ok().flatten();
         self.waiting.is_some()
     }

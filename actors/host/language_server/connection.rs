@@ -8,7 +8,7 @@
 //! incarnation is given up.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,7 +51,6 @@ pub struct Incoming {
 #[derive(Debug)]
 pub(super) struct Connection {
     calls: Mutex<Calls>,
-    last_id: AtomicI64,
     queue: mpsc::UnboundedSender<Job>,
     queued: Arc<AtomicUsize>,
     actor: ActorRef<LanguageServerMsg>,
@@ -61,6 +60,7 @@ pub(super) struct Connection {
 #[derive(Debug)]
 struct Calls {
     open: bool,
+    last_id: i64,
     by_id: HashMap<i64, oneshot::Sender<Reply>>,
 }
 
@@ -84,8 +84,7 @@ impl Connection {
         let queued = Arc::new(AtomicUsize::new(0));
         let writing = write_all(pipe, jobs, Arc::clone(&queued), actor.clone());
         let connection = Self {
-            calls: Mutex::new(Calls { open: true, by_id: HashMap::new() }),
-            last_id: AtomicI64::new(0),
+            calls: Mutex::new(Calls { open: true, last_id: 0, by_id: HashMap::new() }),
             queue,
             queued,
             actor,
@@ -96,31 +95,28 @@ impl Connection {
 
     /// Sends a request. Dropping the [`Call`] before its answer cancels it.
     pub(super) fn call(self: &Arc<Self>, method: &str, params: Value) -> Result<Call, Closed> {
-        self.send_call(method, params, false)
+        let mut calls = lock(&self.calls);
+        if !calls.open {
+            return Err(Closed);
+        }
+        let call = self.enter(&mut calls);
+        drop(calls);
+        self.enqueue(envelope::outgoing(Some(call.id), method, params));
+        Ok(call)
     }
 
     /// The same for the goodbye, when callers may no more.
-    pub(super) fn last_call(self: &Arc<Self>, method: &str) -> Result<Call, Closed> {
-        self.send_call(method, Value::Null, true)
+    pub(super) fn last_call(self: &Arc<Self>, method: &str) -> Call {
+        let call = self.enter(&mut lock(&self.calls));
+        self.enqueue(envelope::outgoing(Some(call.id), method, Value::Null));
+        call
     }
 
-    fn send_call(
-        self: &Arc<Self>,
-        method: &str,
-        params: Value,
-        closed_too: bool,
-    ) -> Result<Call, Closed> {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+    fn enter(self: &Arc<Self>, calls: &mut Calls) -> Call {
+        calls.last_id += 1;
         let (sender, answer) = oneshot::channel();
-        {
-            let mut calls = lock(&self.calls);
-            if !calls.open && !closed_too {
-                return Err(Closed);
-            }
-            calls.by_id.insert(id, sender);
-        }
-        self.enqueue(envelope::outgoing(Some(id), method, params));
-        Ok(Call { connection: Arc::clone(self), id, answer })
+        calls.by_id.insert(calls.last_id, sender);
+        Call { connection: Arc::clone(self), id: calls.last_id, answer }
     }
 
     /// Sends a notification.

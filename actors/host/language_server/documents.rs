@@ -10,22 +10,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lsp_types::notification::{
-    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument,
-    Notification,
-};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::diagnostics::{Findings, Proof};
-use super::registrations::{DID_SAVE, Registrations};
-use super::sync_options::{Change, SyncOptions};
-use super::text::{Encoding, Lines, replacement};
-use super::uri;
+use super::open_document::{Open, Outgoing, Terms};
 use crate::ids::{Incarnation, RunId};
-use crate::ports::{FileChange, FileChangeKind};
+use crate::ports::FileChange;
 
 /// Open at once per server. Servers keep each in memory with its analysis.
 const MOST_OPEN: usize = 64;
@@ -68,34 +60,6 @@ pub struct OpenDocument {
     pub hash: TextHash,
 }
 
-/// A notification to send.
-pub(super) type Outgoing = (&'static str, Value);
-
-#[derive(Debug)]
-struct Open {
-    document: Document,
-    version: i32,
-    runs: BTreeSet<RunId>,
-    used: u64,
-    unsaved: bool,
-    /// The file changed and nobody has brought the new text.
-    suspect: bool,
-    findings: Option<Arc<Findings>>,
-}
-
-/// What shapes the notifications of one incarnation.
-pub(super) struct Terms<'a> {
-    pub(super) encoding: Encoding,
-    pub(super) options: SyncOptions,
-    pub(super) registrations: &'a Registrations,
-}
-
-impl Terms<'_> {
-    fn opens(&self) -> bool {
-        self.options.open_close(self.registrations)
-    }
-}
-
 /// The documents of one slot.
 #[derive(Debug)]
 pub(super) struct Documents {
@@ -109,6 +73,14 @@ pub(super) struct Documents {
     epoch: u64,
     moved_at: Instant,
     untold: Vec<FileChange>,
+}
+
+/// The documents of a slot, shared by its actor and its callers.
+pub(super) type SharedDocuments = Arc<Mutex<Documents>>;
+
+/// Looks into them. Never held over an await.
+pub(super) fn lock(documents: &SharedDocuments) -> MutexGuard<'_, Documents> {
+    documents.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What [`Documents::sync`] found to do.
@@ -146,6 +118,7 @@ impl Documents {
         self.tick += 1;
         self.at == at
             && self.untold.is_empty()
+            && !self.open.values().any(|open| open.suspect)
             && documents.iter().all(|document| {
                 let Some(open) = self.open.get_mut(&document.path) else { return false };
                 open.used = self.tick;
@@ -244,11 +217,12 @@ impl Documents {
                 version: self.version,
                 runs: BTreeSet::from([run]),
                 used: self.tick,
+                told: terms.opens(),
                 unsaved: true,
                 suspect: false,
                 findings: None,
             };
-            steps.out.extend(terms.opens().then(|| open.opening()));
+            steps.out.extend(open.told.then(|| open.opening()));
             self.open.insert(Arc::clone(&document.path), open);
         }
         steps.renewed.push(Arc::clone(&document.path));
@@ -260,9 +234,7 @@ impl Documents {
     }
 
     fn close(&mut self, path: &Path) -> Option<Outgoing> {
-        let open = self.open.remove(path)?;
-        let uri = uri::of_path(&open.document.path);
-        Some((DidCloseTextDocument::METHOD, json!({ "textDocument": { "uri": uri } })))
+        self.open.remove(path)?.closing()
     }
 
     /// Drops a run's hold on one document, or on all; what nobody holds is closed.
@@ -277,7 +249,12 @@ impl Documents {
     }
 
     /// Opens everything again at a new incarnation, with the texts last known.
-    pub(super) fn reopen(&mut self, now: Instant, at: Incarnation) -> Vec<Outgoing> {
+    pub(super) fn reopen(
+        &mut self,
+        now: Instant,
+        at: Incarnation,
+        terms: &Terms<'_>,
+    ) -> Vec<Outgoing> {
         self.at = at;
         self.move_on(now);
         // Whoever changed these since has said so, and a fresh server reads the disk.
@@ -288,7 +265,8 @@ impl Documents {
             self.version += 1;
             open.version = self.version;
             open.unsaved = true;
-            opened.push(open.opening());
+            open.told = terms.opens();
+            opened.extend(open.told.then(|| open.opening()));
         }
         opened
     }
@@ -332,70 +310,5 @@ impl Documents {
     }
 }
 
-impl Open {
-    fn identity(&self) -> Value {
-        json!({ "uri": uri::of_path(&self.document.path), "version": self.version })
-    }
-
-    fn opening(&self) -> Outgoing {
-        let mut item = self.identity();
-        item["languageId"] = json!(self.document.language_id);
-        item["text"] = json!(self.document.text);
-        (DidOpenTextDocument::METHOD, json!({ "textDocument": item }))
-    }
-
-    fn replace(&mut self, document: &Document, version: i32, terms: &Terms<'_>) -> Vec<Outgoing> {
-        let old = std::mem::replace(&mut self.document, document.clone()).text;
-        self.version = version;
-        self.unsaved = true;
-        let change = match terms.options.change(terms.registrations) {
-            Change::Nothing if !terms.opens() => return Vec::new(),
-            Change::Nothing => {
-                let uri = uri::of_path(&document.path);
-                let close = json!({ "textDocument": { "uri": uri } });
-                return vec![(DidCloseTextDocument::METHOD, close), self.opening()];
-            }
-            Change::Full => json!({ "text": document.text }),
-            Change::Incremental => match replacement(&old, &document.text) {
-                Some((span, text)) => {
-                    let range = Lines::new(&old).range(span, terms.encoding);
-                    json!({ "range": range, "text": text })
-                }
-                None => return Vec::new(),
-            },
-        };
-        let params = json!({ "textDocument": self.identity(), "contentChanges": [change] });
-        vec![(DidChangeTextDocument::METHOD, params)]
-    }
-
-    fn save(&mut self, terms: &Terms<'_>) -> Option<Outgoing> {
-        if !std::mem::take(&mut self.unsaved) {
-            return None;
-        }
-        let Document { path, language_id, text, .. } = &self.document;
-        let registered = terms.registrations.covering(DID_SAVE, path, language_id).next();
-        let with_text = terms.options.save.or_else(|| {
-            Some(registered?.get("includeText").and_then(Value::as_bool).unwrap_or_default())
-        })?;
-        let mut params = json!({ "textDocument": { "uri": uri::of_path(path) } });
-        if with_text {
-            params["text"] = json!(text);
-        }
-        Some((DidSaveTextDocument::METHOD, params))
-    }
-}
-
-/// Writes changes as the protocol's notification params.
-pub(super) fn changes_params<'a>(changes: impl Iterator<Item = &'a FileChange>) -> Value {
-    let events: Vec<_> = changes
-        .map(|change| {
-            let kind = match change.kind {
-                FileChangeKind::Created => 1,
-                FileChangeKind::Changed => 2,
-                FileChangeKind::Deleted => 3,
-            };
-            json!({ "uri": uri::of_path(&change.path), "type": kind })
-        })
-        .collect();
-    json!({ "changes": events })
-}
+#[cfg(test)]
+mod tests;

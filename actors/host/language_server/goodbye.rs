@@ -20,7 +20,10 @@ const EMPTY_BOUND: Duration = Duration::from_millis(500);
 /// Ends a process: by the protocol, by closing its stdin, by SIGTERM, by SIGKILL.
 /// Returns when its tree is empty, or leaves that to the supervisor.
 pub(super) async fn say(connection: Arc<Connection>, tree: Arc<dyn ProcessTree>, polite: bool) {
-    if polite && let Ok(mut call) = connection.last_call("shutdown") {
+    // Kept to the end: to drop it is to cancel it, and after `shutdown` only `exit`
+    // may come.
+    let mut shutdown = polite.then(|| connection.last_call("shutdown"));
+    if let Some(call) = &mut shutdown {
         let _ = timeout(SHUTDOWN_BOUND, call.answer()).await;
     }
     // Unanswered or not: one that hangs in `shutdown` may still take this.

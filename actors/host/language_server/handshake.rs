@@ -75,9 +75,11 @@ impl ServerFacts {
 /// Returns the params of `initialize`.
 pub(super) fn initialize_params(spec: &ServerSpec) -> Value {
     let mut capabilities = serde_json::to_value(capabilities(spec.recipe)).unwrap_or_default();
-    // clangd reads only this one up to version 14.
-    capabilities["offsetEncoding"] = json!(["utf-8", "utf-16"]);
-    let mut params = json!({
+    if let Some(members) = capabilities.as_object_mut() {
+        // clangd reads only this one up to version 14.
+        members.insert("offsetEncoding".to_owned(), json!(["utf-8", "utf-16"]));
+    }
+    json!({
         // A server in a PID namespace would look up ours and find it dead.
         "processId": null,
         "clientInfo": { "name": "hostler", "version": env!("CARGO_PKG_VERSION") },
@@ -85,11 +87,8 @@ pub(super) fn initialize_params(spec: &ServerSpec) -> Value {
         "rootPath": spec.root,
         "workspaceFolders": [folder(spec)],
         "capabilities": capabilities,
-    });
-    if !spec.initialization_options.is_null() {
-        params["initializationOptions"] = spec.initialization_options.clone();
-    }
-    params
+        "initializationOptions": spec.initialization_options,
+    })
 }
 
 fn capabilities(recipe: Recipe) -> lsp::ClientCapabilities {

@@ -16,12 +16,13 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::LanguageServerMsg;
 use super::diagnostics::Findings;
-use super::documents::{Document, OpenDocument};
+use super::documents::{Document, OpenDocument, SharedDocuments, lock};
 use super::envelope::Refusal;
 use super::handshake::ServerFacts;
+use super::running::{SyncOrder, Synced};
 use super::spec::ServerSpec;
-use super::{LanguageServerMsg, SharedDocuments, Sync, Synced, lock};
 use crate::ids::{Incarnation, RunId};
 use crate::ports::FileChange;
 use crate::supervise::{Live, SlotHandle, Unavailable, View};
@@ -133,7 +134,7 @@ pub struct Lease {
     pub(super) documents: SharedDocuments,
     run: RunId,
     room: Semaphore,
-    on_drop: Option<Box<dyn FnOnce() + Send + std::marker::Sync>>,
+    on_drop: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl fmt::Debug for Lease {
@@ -157,7 +158,7 @@ impl Lease {
         spec: Arc<ServerSpec>,
         documents: SharedDocuments,
         run: RunId,
-        on_drop: impl FnOnce() + Send + std::marker::Sync + 'static,
+        on_drop: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
         let room = Semaphore::new(MOST_UNDER_WAY);
         Self { slot, spec, documents, run, room, on_drop: Some(Box::new(on_drop)) }
@@ -181,7 +182,7 @@ impl Lease {
         &self,
         documents: &[Document],
         method: &'static str,
-        params: impl Fn(&ServerFacts) -> Value + Send + std::marker::Sync,
+        params: impl Fn(&ServerFacts) -> Value + Send + Sync,
         within: Duration,
         cancel: &CancellationToken,
     ) -> Result<Answer, ServerError> {
@@ -206,7 +207,7 @@ impl Lease {
         &self,
         documents: &[Document],
         method: &'static str,
-        params: impl Fn(&ServerFacts) -> Value + Send + std::marker::Sync,
+        params: impl Fn(&ServerFacts) -> Value + Send + Sync,
         until: Instant,
     ) -> Result<Answer, ServerError> {
         let server = || self.spec.name.clone();
@@ -267,8 +268,8 @@ impl Lease {
         saved: bool,
     ) -> Result<Synced, Stopped> {
         let (reply, synced) = oneshot::channel();
-        let sync = Sync { run: self.run, documents, saved, reply };
-        live.actor.cast(LanguageServerMsg::Sync(sync)).map_err(|_| Stopped::Died)?;
+        let order = SyncOrder { run: self.run, documents, saved, reply };
+        live.actor.cast(LanguageServerMsg::Sync(order)).map_err(|_| Stopped::Died)?;
         synced.await.map_err(|_| Stopped::Died)
     }
 

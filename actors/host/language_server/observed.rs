@@ -33,8 +33,6 @@ pub(super) struct Observed {
     published: HashMap<PathBuf, Published>,
     /// What it says it is busy with.
     pub(super) doing: Option<Arc<str>>,
-    /// Counts changes of registrations.
-    pub(super) registered: u64,
 }
 
 #[derive(Debug, Default)]
@@ -74,10 +72,10 @@ impl Observed {
 
     /// Says that the server gets a new text of a file.
     pub(super) fn text_changed(&mut self, path: &Path) {
-        if let Some(known) = self.published.get_mut(path) {
-            if known.since_change.take().is_some() {
-                known.before = Some(std::mem::take(&mut known.items));
-            }
+        if let Some(known) = self.published.get_mut(path)
+            && known.since_change.take().is_some()
+        {
+            known.before = Some(std::mem::take(&mut known.items));
         }
     }
 

@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ServerResource;
 use super::diagnostics::Verdict;
 use super::documents::{Document, TextHash};
 use super::lease::{Answer, Lease, ServerError};
+use super::resource::ServerResource;
 use super::spec::{Recipe, ServerSpec, tests::spec};
 use crate::ids::RunId;
 use crate::testing::keeper::Keeper;

@@ -13,13 +13,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::Synced;
 use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
-use super::documents::Document;
+use super::documents::{Document, lock};
 use super::lease::{Lease, LiveServer, Stopped, call};
-use super::lock;
 use super::observed::Settled;
 use super::registrations::DIAGNOSTIC;
+use super::running::Synced;
 use super::uri;
 use crate::ids::Incarnation;
 use crate::supervise::Unavailable;
