@@ -250,7 +250,7 @@ impl RunState {
         }
         let args = language_session::Args {
             run: self.args.spec.id,
-            host: self.args.host.clone(),
+            servers: Arc::new(self.args.host.clone()),
             status: self.args.status.child(NodeKind::LanguageSession, "language session"),
         };
         let (session, _) =
