@@ -19,9 +19,11 @@ use crate::ids::{RunId, WorkspaceId};
 use crate::ports::Ports;
 use crate::status::{NodeKind, StatusEntry, StatusTable};
 use crate::supervise::branch::Branch;
-use crate::supervise::{SlotEvent, Slots};
-use language_server::ServerResource;
+use crate::supervise::{SlotEvent, SlotHandle, Slots};
+use language_server::LanguageServerMsg;
+use language_server::handshake::ServerFacts;
 use language_server::lease::Lease;
+use language_server::resource::ServerResource;
 use language_server::spec::{ServerKey, ServerSpec};
 use workspace::{Workspace, WorkspaceArgs, WorkspaceMsg};
 
@@ -39,8 +41,8 @@ pub enum HostMsg {
     Release(ServerKey),
     /// Lets a server go whose linger has passed without a lease.
     LingerOver(ServerKey, Instant),
-    /// Lets the server go that has been without a lease for longest. Answers
-    /// whether there was one.
+    /// Lets the server go that has been without a lease for longest. Answers when
+    /// it is gone; false if there is none, or somebody wants it again.
     EvictIdle(RpcReplyPort<bool>),
     /// Lets every server of a root go that is no longer there.
     RootGone(PathBuf),
@@ -68,6 +70,15 @@ struct Tenancy {
     linger: Duration,
     idle_since: Option<Instant>,
     going: bool,
+    evictors: Vec<RpcReplyPort<bool>>,
+}
+
+impl Tenancy {
+    fn answer_evictors(&mut self, gone: bool) {
+        for evictor in self.evictors.drain(..) {
+            let _ = evictor.send(gone);
+        }
+    }
 }
 
 /// What the host keeps.
@@ -126,8 +137,9 @@ impl Actor for Host {
                 let _ = reply.send(workspace);
             }
             HostMsg::Lease(spec, run, reply) => {
-                let lease = state.lease(&myself, spec, run);
-                let _ = reply.send(lease);
+                if let Some(lease) = state.lease(&myself, &spec, run) {
+                    let _ = reply.send(lease);
+                }
             }
             HostMsg::Release(key) => state.release(&myself, &key),
             HostMsg::LingerOver(key, since) => {
@@ -137,7 +149,10 @@ impl Actor for Host {
             }
             HostMsg::EvictIdle(reply) => {
                 let idlest = state.idlest();
-                let _ = reply.send(idlest.is_some());
+                match idlest.as_ref().and_then(|key| state.tenancies.get_mut(key)) {
+                    Some(tenancy) => tenancy.evictors.push(reply),
+                    None => drop(reply.send(false)),
+                }
                 if let Some(key) = idlest {
                     state.let_go(&myself, &key).await?;
                 }
@@ -193,42 +208,49 @@ impl Actor for Host {
 }
 
 impl HostState {
-    fn lease(&mut self, myself: &ActorRef<HostMsg>, spec: Arc<ServerSpec>, run: RunId) -> Lease {
+    fn lease(
+        &mut self,
+        myself: &ActorRef<HostMsg>,
+        spec: &Arc<ServerSpec>,
+        run: RunId,
+    ) -> Option<Lease> {
         let key = spec.key();
-        let slot = self.servers.handle(&key).unwrap_or_else(|| {
-            let (host, of) = (myself.clone(), key.clone());
-            let resource = ServerResource::new(Arc::clone(&spec), Arc::clone(&self.ports.launch));
-            let name = format!("{} {}", key.name(), key.root().display());
-            let status = self.status.child(NodeKind::LanguageServer, name);
-            let post = Arc::new(move |event| {
-                let _ = host.cast(HostMsg::Slot(of.clone(), event));
-            });
-            self.servers.open(key.clone(), resource, status, post)
-        });
-        let tenancy = self.tenancies.entry(key.clone()).or_insert(Tenancy {
+        let slot = self.servers.handle(&key).unwrap_or_else(|| self.open_slot(myself, &key, spec));
+        let tenancy = self.tenancies.entry(key.clone()).or_insert_with(|| Tenancy {
             leases: 0,
             linger: spec.linger,
             idle_since: None,
             going: false,
+            evictors: Vec::new(),
         });
         tenancy.leases += 1;
         tenancy.idle_since = None;
         tenancy.going = false;
+        tenancy.answer_evictors(false);
         let leases = tenancy.leases;
         if let Some(status) = self.servers.status(&key) {
             status.update(|row| row.leases = Some(leases));
         }
-        let documents = self.servers.resource(&key).map(ServerResource::documents);
-        let host = myself.clone();
-        Lease::new(
-            slot,
-            spec,
-            run,
-            documents,
-            Box::new(move || {
-                let _ = host.cast(HostMsg::Release(key));
-            }),
-        )
+        let (host, resource) = (myself.clone(), self.servers.resource(&key)?);
+        Some(resource.lease(slot, run, move || {
+            let _ = host.cast(HostMsg::Release(key));
+        }))
+    }
+
+    fn open_slot(
+        &mut self,
+        myself: &ActorRef<HostMsg>,
+        key: &ServerKey,
+        spec: &Arc<ServerSpec>,
+    ) -> SlotHandle<LanguageServerMsg, ServerFacts> {
+        let (host, of) = (myself.clone(), key.clone());
+        let resource = ServerResource::new(Arc::clone(spec), Arc::clone(&self.ports.launch));
+        let name = format!("{} {}", key.name(), key.root().display());
+        let status = self.status.child(NodeKind::LanguageServer, name);
+        let post = Arc::new(move |event| {
+            let _ = host.cast(HostMsg::Slot(of.clone(), event));
+        });
+        self.servers.open(key.clone(), resource, status, post)
     }
 
     fn release(&mut self, myself: &ActorRef<HostMsg>, key: &ServerKey) {
@@ -279,8 +301,11 @@ impl HostState {
     fn settle(&mut self, key: &ServerKey) {
         let gone =
             self.tenancies.get(key).is_some_and(|tenancy| tenancy.going && tenancy.leases == 0);
-        if gone && self.servers.close(key) {
-            self.tenancies.remove(key);
+        if gone
+            && self.servers.close(key)
+            && let Some(mut tenancy) = self.tenancies.remove(key)
+        {
+            tenancy.answer_evictors(true);
         }
     }
 

@@ -29,3 +29,5 @@ pub mod ports;
 pub mod profile;
 pub mod status;
 pub mod supervise;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

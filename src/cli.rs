@@ -8,6 +8,7 @@ pub(crate) mod args;
 pub(crate) mod config_show;
 pub(crate) mod doctor;
 pub(crate) mod exit;
+pub(crate) mod logging;
 pub(crate) mod logs;
 pub(crate) mod out;
 pub(crate) mod service;
@@ -19,13 +20,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
-use hostler_actors::ports::Launch;
+use hostler_actors::status::StatusTable;
 
 use crate::config::environment::Environment;
 use crate::config::{Loaded, Sources};
 use crate::folders::Folders;
+use crate::launch::{LaunchConfig, Launcher};
 use args::{Cli, Command, ConfigCommand};
 use exit::{Done, Exit, Refusal};
+use logging::Logging;
 
 /// Runs one command line to its exit code.
 pub(crate) fn run() -> ExitCode {
@@ -52,14 +55,20 @@ pub(crate) struct Ground {
     /// Where the configuration came from, to read it again.
     pub(crate) sources: Sources,
     pub(crate) loaded: Loaded,
+    verbose: u8,
 }
 
 impl Ground {
-    fn stand(file: Option<PathBuf>, sets: Vec<String>) -> Result<Self, Refusal> {
+    fn stand(file: Option<PathBuf>, sets: Vec<String>, verbose: u8) -> Result<Self, Refusal> {
         let sources = Sources { environment: Environment::inherited(), file, sets };
         let loaded = Loaded::load(&sources).map_err(Refusal::usage)?;
         loaded.notices.iter().for_each(out::aside);
-        Ok(Self { sources, loaded })
+        Ok(Self { sources, loaded, verbose })
+    }
+
+    /// Begins to log, into a folder if the command is a host.
+    pub(crate) fn log_to(&self, folder: Option<&Path>) -> Result<Logging, Refusal> {
+        logging::begin(folder, &self.loaded.config.log, self.verbose)
     }
 
     /// Locates the folders, with the data folder that a flag may name.
@@ -70,8 +79,8 @@ impl Ground {
 }
 
 fn dispatch(cli: Cli) -> Done {
-    let Cli { config, sets, command, .. } = cli;
-    let ground = || Ground::stand(config, sets);
+    let Cli { config, sets, verbose, command } = cli;
+    let ground = || Ground::stand(config, sets, verbose);
     match command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -98,8 +107,16 @@ fn dispatch(cli: Cli) -> Done {
         Command::Config(ConfigCommand::Show { defaults: true }) => {
             config_show::run(&Loaded::shipped().map_err(Refusal::usage)?)
         }
-        Command::Tools(command) => block_on(tools::run(&ground()?, command, launcher()?)),
-        Command::Doctor(args) => block_on(doctor::run(&ground()?, &args, launcher()?, Vec::new())),
+        Command::Tools(command) => {
+            let ground = ground()?;
+            let _logging = ground.log_to(None)?;
+            block_on(async { tools::run(&ground, command, Arc::new(launcher().await?)).await })
+        }
+        Command::Doctor(args) => {
+            let ground = ground()?;
+            let _logging = ground.log_to(None)?;
+            block_on(async { doctor::run(&ground, &args, launcher().await?).await })
+        }
         Command::Logs(args) => block_on(logs::run(&ground()?, &args)),
         Command::Session(opening) => opening.supported().and_then(|()| not_there("session")),
         Command::Call(call) => call.opening.supported().and_then(|()| not_there("call")),
@@ -116,9 +133,11 @@ fn not_there(command: &str) -> Done {
     Err(Refusal::usage(format!("`hostler {command}` is not there yet")))
 }
 
-/// The seam for the launcher.
-fn launcher() -> Result<Arc<dyn Launch>, Refusal> {
-    Err(Refusal::failed("the launcher is not there yet"))
+/// Starts a launcher for a command that is no host. It hides nothing: tools are
+/// installed below the data folder.
+async fn launcher() -> Result<Launcher, Refusal> {
+    let config = LaunchConfig::new(format!("command-{}", std::process::id()));
+    Launcher::start(config, StatusTable::default()).await.map_err(Refusal::failed)
 }
 
 /// Runs a command that waits, on this thread.

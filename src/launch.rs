@@ -261,7 +261,11 @@ async fn probe(shared: &Shared, read_only: bool) -> Result<Rung, LaunchError> {
         };
         let place = shared.account.reserve(Owner::Host, &order.label)?;
         match start::start(shared, order, walls, place).await {
-            Ok(_) => return Ok(Rung { walls, failed }),
+            Ok(launched) => {
+                // Its place in the account must be free again.
+                let _ = launched.tree.emptied().wait_for(|empty| *empty).await;
+                return Ok(Rung { walls, failed });
+            }
             Err(error) => {
                 failed.push(error.to_string());
                 last = Some(error);

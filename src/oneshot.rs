@@ -24,7 +24,7 @@ const DRAIN: Duration = Duration::from_millis(200);
 const EMPTY: Duration = Duration::from_secs(5);
 
 /// How many lines of an error's tail are shown.
-const TAIL_LINES: usize = 12;
+const TAIL_LINES: usize = 24;
 
 /// A program to run.
 #[derive(Clone, Copy, Debug)]

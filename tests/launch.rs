@@ -157,16 +157,17 @@ async fn signals_and_refusals_are_told_apart() {
 
 /// A script that starts what survives a kill of the process group: a grandchild, a
 /// daemon in its own session, and one that ignores every signal that it can. Each
-/// carries `TEST_TREE=<mark>`; it says `up` when all are there.
+/// carries `TEST_TREE=<mark>`; with the main shell they are seven, four of them
+/// `sleep`.
 const STUBBORN: &str = "trap '' TERM HUP INT
     sh -c 'sleep 1000 & wait' &
-    (setsid sh -c 'sleep 1001 & sleep 1002' >/dev/null 2>&1 &)
+    (setsid sh -c 'sleep 1001 & exec sleep 1002' >/dev/null 2>&1 &)
     sh -c \"trap '' TERM HUP INT PIPE; while :; do sleep 1003; done\" &
-    while [ $(grep -lsz ^TEST_TREE=$TEST_TREE$ /proc/[0-9]*/environ | wc -l) -lt 7 ]; do sleep 0.02; done
     echo up; ";
 
 fn stubborn(mark: &str, then: &str) -> LaunchOrder {
     let mut order = script(&format!("{STUBBORN}{then}"));
+    order.wires.insert(0, Wire::ToProcess);
     order.env.push(("TEST_TREE".into(), mark.into()));
     order
 }
@@ -175,18 +176,33 @@ fn mark() -> String {
     format!("{:x}", getrandom::u64().unwrap())
 }
 
-/// How many processes on this machine carry the mark.
-fn alive(mark: &str) -> usize {
+/// The processes on this machine that carry the mark.
+fn carriers(mark: &str) -> impl Iterator<Item = u32> {
     let wanted = format!("TEST_TREE={mark}").into_bytes();
-    let carries = |pid: &u32| {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(move |pid| {
         std::fs::read(format!("/proc/{pid}/environ"))
             .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|pair| pair == wanted))
+    })
+}
+
+fn alive(mark: &str) -> usize {
+    carriers(mark).count()
+}
+
+/// Waits until a stubborn tree stands: its `sleep`s are its last processes to start.
+async fn stands(launched: &mut Launched, mark: &str, trees: usize) {
+    up(launched).await;
+    let asleep = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n")
     };
-    std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(carries)
-        .count()
+    soon("all processes", async {
+        while carriers(mark).filter(asleep).count() < 4 * trees {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
 }
 
 async fn none_left(mark: &str) {
@@ -285,12 +301,15 @@ async fn the_budget_refuses_and_an_owner_is_ended() {
 async fn a_sample_reaches_the_status_row() {
     let status = StatusTable::default();
     let launcher = Launcher::start(config(), status.clone()).await.unwrap();
-    let mut launched = launcher.launch(script("echo up; exec sleep 1000")).await.unwrap();
+    // The kernel counts the pages of a small process too roughly for a test.
+    let mut order = script("x=$(head -c 8000000 /dev/zero | tr '\\0' x); echo up; read go");
+    order.wires.insert(0, Wire::ToProcess);
+    let mut launched = launcher.launch(order).await.unwrap();
     up(&mut launched).await;
     let row = status.enter(None, NodeKind::LanguageServer, "x");
     row.update(|state| state.pid = Some(launched.tree.pid()));
     launcher.sample().await;
     let usage = status.snapshot()[0].usage.unwrap();
     assert_eq!(usage.processes, 1);
-    assert!(usage.resident_bytes > 0);
+    assert!(usage.resident_bytes > 4_000_000);
 }

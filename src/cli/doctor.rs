@@ -1,7 +1,7 @@
 //! `hostler doctor`: looks for what would keep hostler from working here.
 //!
 //! A check gives findings and never an error: the point is to see all of them.
-//! What the kernel allows is found out by the launcher's probe and handed in.
+//! What the kernel allows is what the launcher's probe found.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,6 +18,8 @@ use crate::cli::tools::{has_marker, search};
 use crate::config::definitions::ServerDefinition;
 use crate::folders::{self, Folders};
 use crate::install::{self, OLDEST_NODE, bin_folders, in_path, version_numbers, version_of};
+use crate::launch::Launcher;
+use crate::launch::containment::Containment;
 use crate::shims::Programs;
 
 /// How bad a finding is.
@@ -56,20 +58,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Prints all findings; `kernel` are those of the launcher's probe.
-pub(crate) async fn run(
-    ground: &Ground,
-    args: &DoctorArgs,
-    launch: Arc<dyn Launch>,
-    kernel: Vec<Finding>,
-) -> Done {
+/// Prints all findings.
+pub(crate) async fn run(ground: &Ground, args: &DoctorArgs, launcher: Launcher) -> Done {
     let dir = args.dir.canonicalize();
     let dir = dir.map_err(|error| Refusal::usage(format!("{}: {error}", args.dir.display())))?;
     let folders = ground.folders(args.data.data.as_deref())?;
     let env = ground.sources.environment.for_children();
-    let programs = Programs::new(Arc::clone(&launch));
-    let place = Place { dir: &dir, env: &env, launch: &*launch, programs: &programs };
-    let mut findings = kernel;
+    let programs = Programs::new(Arc::new(launcher.clone()));
+    let place = Place { dir: &dir, env: &env, launch: &launcher, programs: &programs };
+    let mut findings = of_kernel(launcher.containment());
     findings.extend(of_folders(&folders));
     for (names, oldest) in [(&["node"][..], Some(OLDEST_NODE)), (&["npm"], None)] {
         findings.push(place.of_program(names, oldest).await);
@@ -82,6 +79,26 @@ pub(crate) async fn run(
     findings.iter().for_each(out::say);
     let bad = findings.iter().any(|finding| finding.level == Level::Bad);
     Ok(if bad { Exit::Failed } else { Exit::Done })
+}
+
+/// What the kernel allows, as the launcher found out by doing it.
+fn of_kernel(containment: &Containment) -> Vec<Finding> {
+    let promises = [
+        (containment.has_pid_namespaces(), "a killed daemon's processes are ended by the kernel"),
+        (containment.hides_folders(), "data and credentials are hidden from processes"),
+        (containment.enforces_read_only(), "a read-only worktree is read-only for processes"),
+    ];
+    let mut findings: Vec<_> = promises
+        .into_iter()
+        .map(|(kept, promise)| match kept {
+            true => Finding::new(Level::Good, promise),
+            false => Finding::new(Level::Lacking, format!("not here: {promise}")),
+        })
+        .collect();
+    let all = findings.iter().all(|finding| finding.level == Level::Good);
+    let level = if all { Level::Good } else { Level::Lacking };
+    findings.push(Finding::new(level, containment.to_string()));
+    findings
 }
 
 fn of_folders(folders: &Folders) -> Vec<Finding> {

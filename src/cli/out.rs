@@ -55,12 +55,16 @@ impl Progress {
         Self { bar, plain }
     }
 
-    /// Shows what is being done now.
+    /// Shows what is being done now, in words of ours or of a program that we run.
     pub(crate) fn step(&self, text: &str) {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        if text.trim().is_empty() {
+            return;
+        }
         if self.plain {
             aside(text);
         } else {
-            self.bar.set_message(text.to_owned());
+            self.bar.set_message(text);
         }
     }
 }

@@ -40,6 +40,11 @@ async fn list(ground: &Ground, launch: Arc<dyn Launch>) -> Done {
         rows.push([name.clone(), server.about.clone(), version(&tools, name, server), used]);
     }
     out::say(table(&rows));
+    for (name, server) in &config.servers {
+        for quirk in &server.quirks {
+            out::say(format!("{name}: {} (seen in {})", quirk.what, quirk.seen));
+        }
+    }
     Ok(Exit::Done)
 }
 

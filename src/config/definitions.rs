@@ -104,8 +104,6 @@ pub(crate) struct Quirk {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckerDefinition {
-    /// What it is for, in a word or two.
-    pub(crate) about: String,
     /// Names of which one must be in a folder for it to be a root.
     pub(crate) root_markers: Vec<String>,
     /// Names of its program, best first.

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use tokio::signal::unix::SignalKind;
 
 use super::walls::{TRIES, read_only};
-use super::{alive, config, launcher, mark, none_left, read_all, script, soon, stubborn, up};
+use super::{alive, config, launcher, mark, none_left, read_all, script, soon, stands, stubborn};
 
 /// A process of this test, killed with it.
 struct Stranger(Child);
@@ -57,9 +57,9 @@ async fn stand_in() {
     .await;
     let mut term = tokio::signal::unix::signal(SignalKind::terminate()).unwrap();
     let mut trees = Vec::new();
-    for _ in 0..2 {
+    for count in 1..=2 {
         let mut launched = launcher.launch(stubborn(&mark, "wait")).await.unwrap();
-        up(&mut launched).await;
+        stands(&mut launched, &mark, count).await;
         trees.push(launched);
     }
     if let Some(folder) = std::env::var_os("TEST_READ_ONLY") {
@@ -103,10 +103,11 @@ impl Daemon {
     }
 }
 
-/// Copies a binary to where every user may execute it.
+/// Copies a binary to where every user may execute it. By `cp`: if we had it open for
+/// writing, a fork in another test would make its exec fail with "text file busy".
 fn copy(folder: &Path, binary: &Path) -> PathBuf {
     let to = folder.join(binary.file_name().unwrap());
-    std::fs::copy(binary, &to).unwrap();
+    assert!(Command::new("cp").arg(binary).arg(&to).status().unwrap().success());
     to
 }
 

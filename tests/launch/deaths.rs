@@ -9,7 +9,8 @@ use nix::unistd::Pid;
 use tokio::io::AsyncReadExt;
 
 use super::{
-    alive, config, emptied, ended, launcher, mark, none_left, read_all, script, soon, stubborn, up,
+    alive, config, emptied, ended, launcher, mark, none_left, read_all, script, soon, stands,
+    stubborn, up,
 };
 
 /// Both ways to hold a tree: the kernel's, and the hunt.
@@ -23,11 +24,10 @@ async fn a_killed_tree_is_empty() {
         let launcher = launcher(config).await;
         let mark = mark();
         let mut launched = launcher.launch(stubborn(&mark, "wait")).await.unwrap();
-        up(&mut launched).await;
+        stands(&mut launched, &mark, 1).await;
         assert!(alive(&mark) >= 7);
         launcher.sample().await;
         assert!(launcher.usage(Owner::Host).processes >= 7, "{:?}", launcher.trees());
-        assert!(launcher.usage(Owner::Host).resident_bytes > 0);
         launched.tree.kill();
         emptied(&launched).await;
         assert_eq!(alive(&mark), 0, "{}", launcher.containment());
@@ -42,7 +42,7 @@ async fn a_dropped_tree_goes() {
         let launcher = launcher(config).await;
         let mark = mark();
         let mut launched = launcher.launch(stubborn(&mark, "wait")).await.unwrap();
-        up(&mut launched).await;
+        stands(&mut launched, &mark, 1).await;
         let second = Arc::clone(&launched.tree);
         drop(launched);
         assert!(alive(&mark) >= 7);
@@ -56,16 +56,18 @@ async fn the_rest_goes_with_the_main_process_or_stays_as_ordered() {
     for config in layers() {
         let launcher = launcher(config).await;
         let mark = mark();
-        let mut launched = launcher.launch(stubborn(&mark, "exit 4")).await.unwrap();
-        up(&mut launched).await;
+        let mut launched = launcher.launch(stubborn(&mark, "read go; exit 4")).await.unwrap();
+        stands(&mut launched, &mark, 1).await;
+        launched.to_process.clear();
         assert_eq!(ended(&launched).await, Ended::Code(4));
         emptied(&launched).await;
         assert_eq!(alive(&mark), 0);
 
-        let mut order = stubborn(&mark, "exit 5");
+        let mut order = stubborn(&mark, "read go; exit 5");
         order.leftovers = Leftovers::Keep;
         let mut launched = launcher.launch(order).await.unwrap();
-        up(&mut launched).await;
+        stands(&mut launched, &mark, 1).await;
+        launched.to_process.clear();
         assert_eq!(ended(&launched).await, Ended::Code(5));
         assert!(alive(&mark) >= 6 && !*launched.tree.emptied().borrow());
         launched.tree.kill();
@@ -107,7 +109,7 @@ async fn a_launcher_killed_from_outside_leaves_nothing() {
             for generation in [1, 2] {
                 let mark = mark();
                 let mut launched = launcher.launch(stubborn(&mark, "wait")).await.unwrap();
-                up(&mut launched).await;
+                stands(&mut launched, &mark, 1).await;
                 // The init is the target's parent, the launcher the init's.
                 let mut pid = launched.tree.pid();
                 for _ in 0..generation {

@@ -88,3 +88,48 @@ impl ServerKey {
         &self.root
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Returns a spec for tests.
+    pub(crate) fn spec() -> ServerSpec {
+        ServerSpec {
+            name: "scripted".to_owned(),
+            root: PathBuf::from("/r/a b"),
+            program: PathBuf::from("/bin/scripted"),
+            args: Vec::new(),
+            env: Vec::new(),
+            posture: Posture::Writable,
+            initialization_options: Value::Null,
+            settings: Value::Null,
+            recipe: Recipe::Pull,
+            start_deadline: Duration::from_secs(30),
+            linger: Duration::from_secs(60),
+            private_to: None,
+        }
+    }
+
+    #[test]
+    fn whatever_shapes_the_process_is_in_the_key() {
+        let base = spec();
+        let changes: [fn(&mut ServerSpec); 8] = [
+            |spec| spec.name.push('x'),
+            |spec| spec.root.push("x"),
+            |spec| spec.program.push("x"),
+            |spec| spec.args.push("x".into()),
+            |spec| spec.env.push(("VIRTUAL_ENV".into(), "x".into())),
+            |spec| spec.settings = serde_json::json!({ "x": 1 }),
+            |spec| spec.initialization_options = serde_json::json!(1),
+            |spec| spec.private_to = Some(crate::ids::RunId(1)),
+        ];
+        for (which, change) in changes.iter().enumerate() {
+            let mut other = base.clone();
+            change(&mut other);
+            assert_ne!(base.key(), other.key(), "{which}");
+        }
+        let lingering = ServerSpec { linger: Duration::ZERO, ..base.clone() };
+        assert_eq!(base.key(), lingering.key());
+    }
+}

@@ -102,7 +102,11 @@ struct Init<'a> {
 impl Init<'_> {
     fn serve(mut self) {
         while self.turn() {}
-        let Self { socket, main, .. } = self;
+        let Self { socket, main, ended, .. } = self;
+        if !ended {
+            // First, or a shell whose children die before it is seen to exit with 0.
+            let _ = kill(main, Signal::SIGKILL);
+        }
         take_down(|status| report_end(socket, main, status));
     }
 

@@ -1,0 +1,314 @@
+//! The documents that a server has open, and what to tell it of them. Pure.
+//!
+//! Invariant: a document's text at the server equals the file on disk. Runs share
+//! the server, and two that see different texts would see each other's. So a text
+//! is brought by who has just read it, an older reading never replaces a newer one,
+//! and a file that changed unseen is closed, which makes the server read it again.
+//!
+//! Outlives incarnations: a restarted server gets the leased ones opened again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use super::diagnostics::{Findings, Proof};
+use super::open_document::{Open, Outgoing, Terms};
+use crate::ids::{Incarnation, RunId};
+use crate::ports::FileChange;
+
+/// Open at once per server. Servers keep each in memory with its analysis.
+const MOST_OPEN: usize = 64;
+/// Changes that wait to be told, and that one notification tells.
+const MOST_CHANGES: usize = 2000;
+
+/// Identifies a text by its content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TextHash(pub [u8; 32]);
+
+impl fmt::Debug for TextHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().take(4).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A file as it was just read from the disk, under its path's lock.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Which file, canonical.
+    pub path: Arc<Path>,
+    /// The protocol's name of its language, for example `typescriptreact`.
+    pub language_id: Arc<str>,
+    /// Its text.
+    pub text: Arc<str>,
+    /// The text's hash.
+    pub hash: TextHash,
+    /// When it was read: of two readings the later one counts.
+    pub read_at: Instant,
+}
+
+/// A document that a server has open.
+#[derive(Clone, Debug)]
+pub struct OpenDocument {
+    /// Which file.
+    pub path: Arc<Path>,
+    /// Its language.
+    pub language_id: Arc<str>,
+    /// The text that the server has.
+    pub hash: TextHash,
+}
+
+/// The documents of one slot.
+#[derive(Debug)]
+pub(super) struct Documents {
+    open: HashMap<Arc<Path>, Open>,
+    /// Which incarnation has them open.
+    at: Incarnation,
+    /// The last version given out. One count for all, so that a version of an
+    /// earlier opening is never mistaken for one of this.
+    version: i32,
+    tick: u64,
+    epoch: u64,
+    moved_at: Instant,
+    untold: Vec<FileChange>,
+}
+
+/// The documents of a slot, shared by its actor and its callers.
+pub(super) type SharedDocuments = Arc<Mutex<Documents>>;
+
+/// Looks into them. Never held over an await.
+pub(super) fn lock(documents: &SharedDocuments) -> MutexGuard<'_, Documents> {
+    documents.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What [`Documents::sync`] found to do.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// What to send, in this order.
+    pub(super) out: Vec<Outgoing>,
+    /// The documents whose text at the server is new.
+    pub(super) renewed: Vec<Arc<Path>>,
+    /// Was one of the texts older than what the server has.
+    pub(super) superseded: bool,
+}
+
+impl Documents {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            open: HashMap::new(),
+            at: Incarnation::default(),
+            version: 0,
+            tick: 0,
+            epoch: 0,
+            moved_at: now,
+            untold: Vec::new(),
+        }
+    }
+
+    /// Says whether an incarnation needs to be told nothing before a question of
+    /// this run about these documents.
+    pub(super) fn are_current(
+        &mut self,
+        at: Incarnation,
+        run: RunId,
+        documents: &[Document],
+    ) -> bool {
+        self.tick += 1;
+        self.at == at
+            && self.untold.is_empty()
+            && !self.open.values().any(|open| open.suspect)
+            && documents.iter().all(|document| {
+                let Some(open) = self.open.get_mut(&document.path) else { return false };
+                open.used = self.tick;
+                open.document.hash == document.hash && open.runs.contains(&run)
+            })
+    }
+
+    /// Takes changes of files. What was proved before them is so no longer.
+    pub(super) fn changed(&mut self, now: Instant, changes: Vec<FileChange>) {
+        self.move_on(now);
+        for change in changes {
+            if let Some(open) = self.open.get_mut(&change.path) {
+                open.suspect = true;
+            }
+            if self.untold.len() < MOST_CHANGES && !self.untold.contains(&change) {
+                self.untold.push(change);
+            }
+        }
+    }
+
+    /// Makes every verdict so far stale.
+    pub(super) fn move_on(&mut self, now: Instant) {
+        self.epoch += 1;
+        self.moved_at = now;
+    }
+
+    /// Returns when a verdict last became stale by something outside its own text.
+    pub(super) fn moved_at(&self) -> Instant {
+        self.moved_at
+    }
+
+    /// Takes the changes that the server was not told of.
+    pub(super) fn take_untold(&mut self) -> Vec<FileChange> {
+        std::mem::take(&mut self.untold)
+    }
+
+    /// Brings the server's texts up to these. `saved` says that they were written
+    /// by the run that asks.
+    pub(super) fn sync(
+        &mut self,
+        now: Instant,
+        run: RunId,
+        documents: &[Document],
+        saved: bool,
+        terms: &Terms<'_>,
+    ) -> Steps {
+        let mut steps = Steps::default();
+        self.tick += 1;
+        for document in documents {
+            self.bring(now, run, document, terms, &mut steps);
+            if saved && let Some(open) = self.open.get_mut(&document.path) {
+                steps.out.extend(open.save(terms));
+            }
+        }
+        let (tick, most) = (self.tick, MOST_OPEN);
+        let suspect: Vec<_> = self.paths_where(|open| open.suspect);
+        steps.out.extend(suspect.iter().filter_map(|path| self.close(path)));
+        while self.open.len() > most {
+            let oldest = self.open.iter().filter(|(_, open)| open.used != tick);
+            let Some(path) = oldest.min_by_key(|(_, open)| open.used).map(|(path, _)| path.clone())
+            else {
+                break;
+            };
+            steps.out.extend(self.close(&path));
+        }
+        steps
+    }
+
+    fn bring(
+        &mut self,
+        now: Instant,
+        run: RunId,
+        document: &Document,
+        terms: &Terms<'_>,
+        steps: &mut Steps,
+    ) {
+        if let Some(open) = self.open.get_mut(&document.path) {
+            open.runs.insert(run);
+            open.used = self.tick;
+            if document.read_at < open.document.read_at {
+                steps.superseded |= open.document.hash != document.hash;
+                return;
+            }
+            open.suspect = false;
+            if open.document.hash == document.hash {
+                open.document.read_at = document.read_at;
+                return;
+            }
+            self.version += 1;
+            steps.out.extend(open.replace(document, self.version, terms));
+            self.move_on(now);
+        } else {
+            self.version += 1;
+            let open = Open {
+                document: document.clone(),
+                version: self.version,
+                runs: BTreeSet::from([run]),
+                used: self.tick,
+                told: terms.opens(),
+                unsaved: true,
+                suspect: false,
+                findings: None,
+            };
+            steps.out.extend(open.told.then(|| open.opening()));
+            self.open.insert(Arc::clone(&document.path), open);
+        }
+        steps.renewed.push(Arc::clone(&document.path));
+    }
+
+    fn paths_where(&self, wanted: impl Fn(&Open) -> bool) -> Vec<Arc<Path>> {
+        let found = self.open.iter().filter(|(_, open)| wanted(open));
+        found.map(|(path, _)| Arc::clone(path)).collect()
+    }
+
+    fn close(&mut self, path: &Path) -> Option<Outgoing> {
+        self.open.remove(path)?.closing()
+    }
+
+    /// Drops a run's hold on one document, or on all; what nobody holds is closed.
+    pub(super) fn release(&mut self, run: RunId, only: Option<&Path>) -> Vec<Outgoing> {
+        for (path, open) in &mut self.open {
+            if only.is_none_or(|only| only == &**path) {
+                open.runs.remove(&run);
+            }
+        }
+        let unheld = self.paths_where(|open| open.runs.is_empty());
+        unheld.iter().filter_map(|path| self.close(path)).collect()
+    }
+
+    /// Opens everything again at a new incarnation, with the texts last known.
+    pub(super) fn reopen(
+        &mut self,
+        now: Instant,
+        at: Incarnation,
+        terms: &Terms<'_>,
+    ) -> Vec<Outgoing> {
+        self.at = at;
+        self.move_on(now);
+        // Whoever changed these since has said so, and a fresh server reads the disk.
+        let suspect = self.paths_where(|open| open.suspect);
+        suspect.iter().for_each(|path| drop(self.open.remove(path)));
+        let mut opened = Vec::new();
+        for open in self.open.values_mut() {
+            self.version += 1;
+            open.version = self.version;
+            open.unsaved = true;
+            open.told = terms.opens();
+            opened.extend(open.told.then(|| open.opening()));
+        }
+        opened
+    }
+
+    /// Returns what a verdict on a document would speak of now, and the version
+    /// that the server has.
+    pub(super) fn about(&self, path: &Path) -> Option<(Proof, i32)> {
+        let open = self.open.get(path)?;
+        let proof = Proof { incarnation: self.at, hash: open.document.hash, epoch: self.epoch };
+        Some((proof, open.version))
+    }
+
+    /// Keeps a verdict, if it still holds.
+    pub(super) fn keep(&mut self, path: &Path, findings: &Arc<Findings>) -> bool {
+        let holds = self.about(path).is_some_and(|(proof, _)| proof == findings.proof);
+        if let Some(open) = self.open.get_mut(path).filter(|_| holds) {
+            open.findings = Some(Arc::clone(findings));
+        }
+        holds
+    }
+
+    /// Returns the verdict kept of a document, if it still holds.
+    pub(super) fn kept(&self, path: &Path) -> Option<Arc<Findings>> {
+        let open = self.open.get(path)?;
+        let (proof, _) = self.about(path)?;
+        open.findings.clone().filter(|kept| kept.proof == proof && !open.suspect)
+    }
+
+    pub(super) fn list(&self) -> Vec<OpenDocument> {
+        let mut list: Vec<_> = self
+            .open
+            .values()
+            .map(|open| OpenDocument {
+                path: Arc::clone(&open.document.path),
+                language_id: Arc::clone(&open.document.language_id),
+                hash: open.document.hash,
+            })
+            .collect();
+        list.sort_by(|a, b| a.path.cmp(&b.path));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! One open document, and the notifications that keep a server's copy of it. Pure.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lsp_types::notification::{
+    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument,
+    Notification,
+};
+use serde_json::{Value, json};
+
+use super::diagnostics::Findings;
+use super::documents::Document;
+use super::registrations::{DID_SAVE, Registrations};
+use super::sync_options::{Change, SyncOptions};
+use super::text::{Encoding, Lines, replacement};
+use super::uri;
+use crate::ids::RunId;
+use crate::ports::{FileChange, FileChangeKind};
+
+/// A notification to send.
+pub(super) type Outgoing = (&'static str, Value);
+
+/// What shapes the notifications of one incarnation.
+pub(super) struct Terms<'a> {
+    pub(super) encoding: Encoding,
+    pub(super) options: SyncOptions,
+    pub(super) registrations: &'a Registrations,
+}
+
+impl Terms<'_> {
+    pub(super) fn opens(&self) -> bool {
+        self.options.open_close(self.registrations)
+    }
+}
+
+/// A document that a server has open.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) document: Document,
+    pub(super) version: i32,
+    pub(super) runs: BTreeSet<RunId>,
+    pub(super) used: u64,
+    /// Was the server told that it is open: some want to hear of nothing.
+    pub(super) told: bool,
+    /// Is there a text that no `didSave` was sent of.
+    pub(super) unsaved: bool,
+    /// The file changed and nobody has brought the new text.
+    pub(super) suspect: bool,
+    pub(super) findings: Option<Arc<Findings>>,
+}
+
+impl Open {
+    pub(super) fn opening(&self) -> Outgoing {
+        let item = json!({
+            "uri": uri::of_path(&self.document.path),
+            "languageId": self.document.language_id,
+            "version": self.version,
+            "text": self.document.text,
+        });
+        (DidOpenTextDocument::METHOD, json!({ "textDocument": item }))
+    }
+
+    /// Returns how the server is told of its end, if it was of its beginning.
+    pub(super) fn closing(&self) -> Option<Outgoing> {
+        let uri = uri::of_path(&self.document.path);
+        let params = json!({ "textDocument": { "uri": uri } });
+        self.told.then_some((DidCloseTextDocument::METHOD, params))
+    }
+
+    pub(super) fn replace(
+        &mut self,
+        document: &Document,
+        version: i32,
+        terms: &Terms<'_>,
+    ) -> Vec<Outgoing> {
+        let old = std::mem::replace(&mut self.document, document.clone()).text;
+        self.version = version;
+        self.unsaved = true;
+        let change = match terms.options.change(terms.registrations) {
+            _ if !self.told => return Vec::new(),
+            Change::Nothing => {
+                return self.closing().into_iter().chain([self.opening()]).collect();
+            }
+            Change::Full => json!({ "text": document.text }),
+            Change::Incremental => match replacement(&old, &document.text) {
+                Some((span, text)) => {
+                    let range = Lines::new(&old).range(span, terms.encoding);
+                    json!({ "range": range, "text": text })
+                }
+                None => return Vec::new(),
+            },
+        };
+        let identity = json!({ "uri": uri::of_path(&document.path), "version": version });
+        let params = json!({ "textDocument": identity, "contentChanges": [change] });
+        vec![(DidChangeTextDocument::METHOD, params)]
+    }
+
+    pub(super) fn save(&mut self, terms: &Terms<'_>) -> Option<Outgoing> {
+        if !std::mem::take(&mut self.unsaved) || !self.told {
+            return None;
+        }
+        let Document { path, language_id, text, .. } = &self.document;
+        let registered = terms.registrations.covering(DID_SAVE, path, language_id).next();
+        let with_text = terms.options.save.or_else(|| {
+            Some(registered?.get("includeText").and_then(Value::as_bool).unwrap_or_default())
+        })?;
+        let identity = json!({ "uri": uri::of_path(path) });
+        let params = json!({ "textDocument": identity, "text": with_text.then_some(text) });
+        Some((DidSaveTextDocument::METHOD, params))
+    }
+}
+
+/// Writes changes as the protocol's notification params.
+pub(super) fn changes_params(changes: &[FileChange]) -> Value {
+    let events: Vec<_> = changes
+        .iter()
+        .map(|change| {
+            let kind = match change.kind {
+                FileChangeKind::Created => 1,
+                FileChangeKind::Changed => 2,
+                FileChangeKind::Deleted => 3,
+            };
+            json!({ "uri": uri::of_path(&change.path), "type": kind })
+        })
+        .collect();
+    json!({ "changes": events })
+}

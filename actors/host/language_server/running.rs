@@ -1,0 +1,300 @@
+//! What one incarnation has once its process runs, and what it does with what the
+//! server says. The actor owns it; nothing here waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::ActorRef;
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::LanguageServerMsg;
+use super::answers::answer;
+use super::connection::Connection;
+use super::diagnostics::Proof;
+use super::documents::{Document, SharedDocuments, lock};
+use super::envelope::Message;
+use super::handshake::ServerFacts;
+use super::observed::Observed;
+use super::open_document::{Outgoing, Terms, changes_params};
+use super::progress::Progress;
+use super::registrations::{DIAGNOSTIC, Registrations, WATCHED_FILES};
+use super::spec::ServerSpec;
+use crate::ids::{Incarnation, RunId};
+use crate::ports::{Ended, FileChange, PipeReader, PipeWriter, ProcessTree};
+
+/// How long a server that answers nothing has for one more answer. A busy one
+/// answers late, and then this is its last word.
+const PING_BOUND: Duration = Duration::from_secs(10);
+/// How long what a process wrote before its end is still read.
+const DRAIN_BOUND: Duration = Duration::from_millis(100);
+/// Changes kept for a server that has not yet said what it watches.
+const MOST_EARLIER: usize = 2000;
+
+/// An order to bring the server's texts up to date.
+#[derive(Debug)]
+pub struct SyncOrder {
+    pub(super) run: RunId,
+    pub(super) documents: Vec<Document>,
+    pub(super) saved: bool,
+    pub(super) reply: oneshot::Sender<Synced>,
+}
+
+/// Where the server is after a [`SyncOrder`], as to its first document.
+#[derive(Debug)]
+pub(super) struct Synced {
+    /// Is one of the texts older than the server's.
+    pub(super) superseded: bool,
+    /// What a verdict would speak of, and the version that the server has.
+    pub(super) about: Option<(Proof, i32)>,
+    /// When anything else last changed.
+    pub(super) moved_at: Instant,
+    /// The identifiers under which diagnostics can be pulled.
+    pub(super) pull: Vec<Option<String>>,
+}
+
+/// What one incarnation has once its process runs.
+pub(super) struct Running {
+    pub(super) tree: Arc<dyn ProcessTree>,
+    pub(super) connection: Arc<Connection>,
+    spec: Arc<ServerSpec>,
+    documents: SharedDocuments,
+    facts: Option<Shape>,
+    observed: watch::Sender<Observed>,
+    registrations: Registrations,
+    progress: Progress,
+    /// Changes from before it said what it watches.
+    earlier: Vec<FileChange>,
+    ping: Option<AbortOnDropHandle<()>>,
+    _tasks: [AbortOnDropHandle<()>; 2],
+}
+
+/// What of the facts shapes our notifications.
+struct Shape {
+    encoding: super::text::Encoding,
+    options: super::sync_options::SyncOptions,
+    pull: Option<Option<String>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.connection.close();
+    }
+}
+
+impl Running {
+    /// Starts to read and write a process's pipes and to watch for its end.
+    pub(super) fn new(
+        actor: &ActorRef<LanguageServerMsg>,
+        (spec, documents): (Arc<ServerSpec>, SharedDocuments),
+        tree: Arc<dyn ProcessTree>,
+        (stdin, stdout): (PipeWriter, PipeReader),
+    ) -> Self {
+        let (connection, writing) = Connection::new(actor.clone(), stdin);
+        let reading = tokio::spawn(Arc::clone(&connection).read_all(stdout));
+        let reading = AbortOnDropHandle::new(reading);
+        let ending = watch_end(Arc::clone(&tree), reading, actor.clone());
+        Self {
+            tree,
+            connection,
+            spec,
+            documents,
+            facts: None,
+            observed: watch::channel(Observed::default()).0,
+            registrations: Registrations::default(),
+            progress: Progress::default(),
+            earlier: Vec::new(),
+            ping: None,
+            _tasks: [tokio::spawn(writing), tokio::spawn(ending)].map(AbortOnDropHandle::new),
+        }
+    }
+
+    /// Says whether the handshake is done.
+    pub(super) fn is_up(&self) -> bool {
+        self.facts.is_some()
+    }
+
+    /// Returns what the server says it is busy with.
+    pub(super) fn doing(&self) -> Option<Arc<str>> {
+        self.observed.borrow().doing.clone()
+    }
+
+    /// Ends the handshake: says so, and opens again what was open before.
+    pub(super) fn initialized(&mut self, answer: &Value, at: Incarnation) -> ServerFacts {
+        self.connection.notify("initialized", json!({}));
+        if !self.spec.settings.is_null() {
+            let settings = json!({ "settings": self.spec.settings });
+            self.connection.notify("workspace/didChangeConfiguration", settings);
+        }
+        let facts =
+            ServerFacts::read(answer, Arc::clone(&self.connection), self.observed.subscribe());
+        let pull = facts.capabilities.get("diagnosticProvider");
+        self.facts = Some(Shape {
+            encoding: facts.encoding,
+            options: facts.sync,
+            pull: pull.filter(|options| options.is_object()).map(identifier),
+        });
+        if let Some(terms) = self.terms() {
+            let again = lock(&self.documents).reopen(Instant::now(), at, &terms);
+            self.send(again);
+        }
+        self.tell_changes();
+        facts
+    }
+
+    /// Takes a request or notification of the server.
+    pub(super) fn incoming(&mut self, message: Message) {
+        match message {
+            Message::Request { id, method, params } => {
+                self.connection.answer(&id, answer(&method, &params, &self.spec));
+                self.requested(&method, &params);
+            }
+            Message::Notification { method, params } => self.notified(&method, &params),
+            Message::Answer { .. } => {}
+        }
+    }
+
+    fn requested(&mut self, method: &str, params: &Value) {
+        match method {
+            "client/registerCapability" => self.registrations.register(params),
+            "client/unregisterCapability" => self.registrations.unregister(params),
+            "workspace/diagnostic/refresh" => lock(&self.documents).move_on(Instant::now()),
+            _ => return,
+        }
+        // Who waits for a verdict looks again at how it can be had.
+        self.observed.send_modify(|_| {});
+        self.tell_changes();
+    }
+
+    fn notified(&mut self, method: &str, params: &Value) {
+        match method {
+            "textDocument/publishDiagnostics" => {
+                let now = Instant::now();
+                self.observed.send_modify(|observed| observed.publish(now, params));
+            }
+            "$/progress" => {
+                self.progress.take(params);
+                let line: Option<Arc<str>> = self.progress.line().map(Into::into);
+                self.observed.send_if_modified(|observed| {
+                    let ended = observed.doing.is_some() && line.is_none();
+                    observed.doing = line;
+                    ended
+                });
+            }
+            "window/logMessage" | "window/showMessage" => {
+                tracing::debug!(server = self.spec.name, %params, "a server says");
+            }
+            _ => {}
+        }
+    }
+
+    /// Brings the server's texts up to those of an order.
+    pub(super) fn sync(&mut self, SyncOrder { run, documents, saved, reply }: SyncOrder) {
+        self.tell_changes();
+        let Some(terms) = self.terms() else { return };
+        let mut held = lock(&self.documents);
+        let steps = held.sync(Instant::now(), run, &documents, saved, &terms);
+        let first = documents.first();
+        let synced = Synced {
+            superseded: steps.superseded,
+            about: first.and_then(|document| held.about(&document.path)),
+            moved_at: held.moved_at(),
+            pull: first.map(|document| self.identifiers(document)).unwrap_or_default(),
+        };
+        drop(held);
+        // Before they are sent: what comes after is about the new text.
+        self.observed.send_if_modified(|observed| {
+            steps.renewed.iter().for_each(|path| observed.text_changed(path));
+            false
+        });
+        self.send(steps.out);
+        let _ = reply.send(synced);
+    }
+
+    fn terms(&self) -> Option<Terms<'_>> {
+        let Shape { encoding, options, .. } = *self.facts.as_ref()?;
+        Some(Terms { encoding, options, registrations: &self.registrations })
+    }
+
+    fn identifiers(&self, document: &Document) -> Vec<Option<String>> {
+        let registered = self
+            .registrations
+            .covering(DIAGNOSTIC, &document.path, &document.language_id)
+            .map(identifier);
+        let fixed = self.facts.as_ref().and_then(|facts| facts.pull.clone());
+        let mut all: Vec<_> = fixed.into_iter().chain(registered).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Tells the server of changed files, as far as it wants to hear of them.
+    pub(super) fn tell_changes(&mut self) {
+        if !self.is_up() {
+            return;
+        }
+        let mut changes = std::mem::take(&mut self.earlier);
+        changes.extend(lock(&self.documents).take_untold());
+        if self.registrations.newest(WATCHED_FILES).is_none() {
+            changes.truncate(MOST_EARLIER);
+            self.earlier = changes;
+            return;
+        }
+        changes.retain(|change| self.registrations.wants(change));
+        if !changes.is_empty() {
+            self.connection.notify(WATCHED_FILES, changes_params(&changes));
+        }
+    }
+
+    /// Drops a run's hold on one document or on all.
+    pub(super) fn release(&self, run: RunId, only: Option<&std::path::Path>) {
+        self.send(lock(&self.documents).release(run, only));
+    }
+
+    fn send(&self, out: Vec<Outgoing>) {
+        for (method, params) in out {
+            self.connection.notify(method, params);
+        }
+    }
+
+    /// Asks for a sign of life, unless there was one since `asked`.
+    pub(super) fn ping(&mut self, actor: &ActorRef<LanguageServerMsg>, asked: Instant) {
+        let pinging = self.ping.as_ref().is_some_and(|ping| !ping.is_finished());
+        if pinging || self.connection.heard() > asked {
+            return;
+        }
+        let ping = tokio::spawn(ping(Arc::clone(&self.connection), actor.clone()));
+        self.ping = Some(AbortOnDropHandle::new(ping));
+    }
+}
+
+fn identifier(options: &Value) -> Option<String> {
+    options.get("identifier").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Sends `Ended` when the process has, and what it wrote before was read.
+async fn watch_end(
+    tree: Arc<dyn ProcessTree>,
+    reading: AbortOnDropHandle<()>,
+    actor: ActorRef<LanguageServerMsg>,
+) {
+    let mut ended = tree.ended();
+    let how = match ended.wait_for(Option::is_some).await {
+        Ok(how) => how.unwrap_or(Ended::Unknown),
+        Err(_) => Ended::Unknown,
+    };
+    let _ = timeout(DRAIN_BOUND, reading).await;
+    let _ = actor.cast(LanguageServerMsg::Ended(how));
+}
+
+async fn ping(connection: Arc<Connection>, actor: ActorRef<LanguageServerMsg>) {
+    let began = Instant::now();
+    // No server knows this method, and each must say so.
+    let Ok(mut call) = connection.call("hostler/ping", Value::Null) else { return };
+    if timeout(PING_BOUND, call.answer()).await.is_err() && connection.heard() < began {
+        let reason = format!("hangs: it answered nothing for {PING_BOUND:?}, not even a ping");
+        let _ = actor.cast(LanguageServerMsg::Broken(reason));
+    }
+}

@@ -1,0 +1,181 @@
+//! By which sign a verdict on a file is final.
+//!
+//! Pull where the server offers it: its answer is about what it was last told.
+//! Else a publish since our change, and then quiet. Either counts only if the
+//! incarnation, the text and everything else known to have changed are still
+//! those that were asked about.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
+use super::documents::{Document, lock};
+use super::lease::{Lease, LiveServer, Stopped, call};
+use super::observed::Settled;
+use super::registrations::DIAGNOSTIC;
+use super::running::Synced;
+use super::uri;
+use crate::ids::Incarnation;
+use crate::supervise::Unavailable;
+
+/// How a wait for a verdict goes.
+struct Wait {
+    about: Option<Proof>,
+    reason: String,
+}
+
+impl Lease {
+    /// Returns what the server has to say of a file. `saved` says that the caller
+    /// has just written it.
+    pub async fn verdict(
+        &self,
+        document: &Document,
+        saved: bool,
+        within: Duration,
+        cancel: &CancellationToken,
+    ) -> Verdict {
+        let asked = Instant::now();
+        let mut wait = Wait { about: None, reason: "it has not started".to_owned() };
+        let bounded =
+            timeout_at(asked + within, self.proved(document, saved, asked + within, &mut wait));
+        let proved = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            proved = bounded => Some(proved),
+        };
+        match proved {
+            Some(Ok(verdict)) => verdict,
+            Some(Err(_)) => {
+                let doing = self.unanswered(asked);
+                let reason = doing.map_or(wait.reason, |doing| doing.to_string());
+                Verdict::StillAnalysing { reason, waited: asked.elapsed(), about: wait.about }
+            }
+            None => Verdict::Unknown { reason: "cancelled".to_owned(), about: wait.about },
+        }
+    }
+
+    async fn proved(
+        &self,
+        document: &Document,
+        saved: bool,
+        until: Instant,
+        wait: &mut Wait,
+    ) -> Verdict {
+        let asked = Instant::now();
+        let mut dead = Incarnation::default();
+        loop {
+            let live = match self.slot.live_after(dead, until).await {
+                Ok(live) => live,
+                Err(Unavailable::StillStarting { .. }) => {
+                    let reason = "it is still starting".to_owned();
+                    return Verdict::StillAnalysing {
+                        reason,
+                        waited: asked.elapsed(),
+                        about: None,
+                    };
+                }
+                Err(why) => return Verdict::NoServer { reason: why.to_string() },
+            };
+            match self.judged(&live, document, saved, wait).await {
+                Ok(findings) => return Verdict::Fresh(findings),
+                Err(Stopped::Died) if dead == Incarnation::default() => dead = live.incarnation,
+                Err(stopped) => {
+                    let reason = match stopped {
+                        Stopped::Died => "it died twice while it was asked".to_owned(),
+                        Stopped::Superseded => "the file has changed meanwhile".to_owned(),
+                        Stopped::Refused(refusal) => refusal.message,
+                    };
+                    return Verdict::Unknown { reason, about: wait.about };
+                }
+            }
+        }
+    }
+
+    async fn judged(
+        &self,
+        live: &LiveServer,
+        document: &Document,
+        saved: bool,
+        wait: &mut Wait,
+    ) -> Result<Arc<Findings>, Stopped> {
+        let path = &document.path;
+        loop {
+            let mut observed = live.facts.observed.clone();
+            observed.mark_unchanged();
+            let synced = self.sync(live, vec![document.clone()], saved).await?;
+            let Some((proof, version)) = synced.about.filter(|_| !synced.superseded) else {
+                return Err(Stopped::Superseded);
+            };
+            wait.about = Some(proof);
+            if !synced.pull.is_empty() {
+                wait.reason = "it has not answered yet".to_owned();
+                if let Some(report) = pull(live, path, &synced).await? {
+                    if let Some(findings) = self.keep(live, path, report, proof) {
+                        return Ok(findings);
+                    }
+                    wait.reason = "other files keep changing".to_owned();
+                    continue;
+                }
+            }
+            let settled = observed.borrow().settled(Instant::now(), path, version, synced.moved_at);
+            match settled {
+                Settled::Yes(items) => {
+                    let report = Report { items, related: Vec::new() };
+                    if let Some(findings) = self.keep(live, path, report, proof) {
+                        return Ok(findings);
+                    }
+                }
+                Settled::At(at) => {
+                    wait.reason = "it has only just published".to_owned();
+                    tokio::select! {
+                        _ = observed.changed() => {}
+                        () = sleep_until(at) => {}
+                    }
+                }
+                Settled::No(reason) => {
+                    wait.reason = reason.to_owned();
+                    observed.changed().await.map_err(|_| Stopped::Died)?;
+                }
+            }
+        }
+    }
+
+    fn keep(
+        &self,
+        live: &LiveServer,
+        path: &Path,
+        report: Report,
+        proof: Proof,
+    ) -> Option<Arc<Findings>> {
+        let related = report.related.into_iter().map(|(of, items)| (Arc::from(of), items));
+        let findings = Arc::new(Findings {
+            items: report.items,
+            related: related.collect::<Vec<(Arc<Path>, Vec<Diagnostic>)>>(),
+            encoding: live.facts.encoding,
+            proof,
+        });
+        let alive = self.slot.view().live.is_some_and(|now| now.incarnation == proof.incarnation);
+        (alive && lock(&self.documents).keep(path, &findings)).then_some(findings)
+    }
+}
+
+/// Pulls under every identifier, at once. `None` where one gave no full report.
+async fn pull(live: &LiveServer, path: &Path, synced: &Synced) -> Result<Option<Report>, Stopped> {
+    let mut merged = Report::default();
+    for identifier in &synced.pull {
+        let params =
+            || json!({ "textDocument": { "uri": uri::of_path(path) }, "identifier": identifier });
+        let raw = call(live, DIAGNOSTIC, params).await?;
+        let answer: Option<Value> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        match answer.as_ref().and_then(Report::read) {
+            Some(report) => merged.merge(report),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(merged))
+}
