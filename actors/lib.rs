@@ -17,6 +17,11 @@
 //! process, opens a file or draws a random number: `ports` says what is asked of
 //! the outside.
 
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
 pub mod frame;
 pub mod host;
 pub mod ids;

@@ -17,8 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use ractor::ActorRef;
+
+use crate::host::workspace::space::conversation::run::RunMsg;
 use crate::ids::{CallId, RunId};
 use crate::profile::{Profile, Tier};
+use crate::status::Anchor;
 
 /// A boxed future, for traits that are used as objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -241,6 +245,38 @@ pub trait Jitter: Send + Sync {
     fn up_to(&self, most: Duration) -> Duration;
 }
 
+// -------------------------------------------------------------------- runs
+
+/// Everything about a run that does not change while it lives.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// The run.
+    pub id: RunId,
+    /// Its work folder, canonical.
+    pub folder: PathBuf,
+    /// The environment that its processes get.
+    pub env: Arc<[(OsString, OsString)]>,
+}
+
+/// The ports, as the tree hands them down. Cloning shares them.
+#[derive(Clone)]
+pub struct Ports {
+    /// Starts processes.
+    pub launch: Arc<dyn Launch>,
+    /// Draws jitter.
+    pub jitter: Arc<dyn Jitter>,
+    /// Makes tool calls.
+    pub tools: Arc<dyn Tools>,
+    /// Keeps transcripts.
+    pub transcripts: Arc<dyn Transcripts>,
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ports")
+    }
+}
+
 // ------------------------------------------------------------------- tools
 
 /// One tool as a turn sees it: what a model is told.
@@ -293,7 +329,11 @@ pub enum Caller {
 #[derive(Clone, Debug)]
 pub struct ToolCall {
     /// The run that calls.
-    pub run: RunId,
+    pub spec: Arc<RunSpec>,
+    /// The run's actor, for what lives in the tree.
+    pub run: ActorRef<RunMsg>,
+    /// The run's row in the status table.
+    pub row: Anchor,
     /// The number of the turn that it belongs to.
     pub turn: u64,
     /// Its own id.
@@ -350,7 +390,10 @@ impl ToolResult {
 /// The registry of tools, as the tree sees it.
 pub trait Tools: Send + Sync {
     /// Materialises what a turn of this run may see under this profile.
-    fn surface(&self, run: RunId, profile: &Arc<Profile>) -> Surface;
+    fn surface(&self, run: &RunSpec, profile: &Arc<Profile>) -> Surface;
+    /// Names the lanes in which a call must keep its order: it waits for every
+    /// earlier call of its turn that shares one. None for a call that may overtake.
+    fn lanes(&self, tool: &str, arguments: &serde_json::Value) -> Vec<String>;
     /// Makes one call. Bounded by the tool's own limits and by `call.cancel`.
     fn call(&self, call: ToolCall) -> BoxFuture<'static, ToolResult>;
     /// Says that a run has ended, so that what it owned in the edge goes too.

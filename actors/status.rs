@@ -128,6 +128,21 @@ impl fmt::Debug for StatusEntry {
     }
 }
 
+/// A place in the table below which rows can be added; keeps nothing alive.
+#[derive(Clone, Debug)]
+pub struct Anchor {
+    table: StatusTable,
+    id: NodeId,
+}
+
+impl Anchor {
+    /// Adds a row below this one.
+    #[must_use]
+    pub fn child(&self, kind: NodeKind, name: impl Into<Arc<str>>) -> StatusEntry {
+        self.table.enter(Some(self.id), kind, name)
+    }
+}
+
 /// A row as a reader gets it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeView {
@@ -270,6 +285,12 @@ impl StatusEntry {
     #[must_use]
     pub fn table(&self) -> &StatusTable {
         &self.table
+    }
+
+    /// Returns the row as a place to add others to.
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        Anchor { table: self.table.clone(), id: self.id }
     }
 
     /// Changes what the row says. `change` must not block.

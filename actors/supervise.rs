@@ -10,8 +10,11 @@
 //! handle, and a supervisor ends its children by itself before it ends.
 
 pub mod backoff;
+pub mod branch;
 pub mod budget;
 pub mod exit;
+#[cfg(test)]
+mod ractor_semantics;
 pub mod slot;
 
 use std::collections::HashMap;
@@ -319,6 +322,12 @@ pub struct TooManyBugs {
     last: String,
 }
 
+impl TooManyBugs {
+    pub(crate) fn new(most: usize, last: String) -> Self {
+        Self { most, within: Limit::BUGS.within, last }
+    }
+}
+
 impl<K: Clone + Eq + Hash + Send + Sync + 'static, R: Resource> Slots<K, R> {
     /// Starts with none.
     #[must_use]
@@ -443,7 +452,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static, R: Resource> Slots<K, R> {
         tracing::error!("{last}");
         let spent = self.bugs.spend(now);
         if self.bugs.is_exhausted_by(spent) {
-            return Err(TooManyBugs { most: spent, within: Limit::BUGS.within, last });
+            return Err(TooManyBugs::new(spent, last));
         }
         Ok(())
     }
@@ -605,3 +614,6 @@ pub fn word(phase: Phase) -> &'static str {
         Phase::Stopped => "stopped",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,3 +35,6 @@ pub(crate) struct Seat {
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

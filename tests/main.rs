@@ -1,4 +1,6 @@
-//! The one integration binary; each module is one subject.
+//! All integration tests: one binary, one module per subject.
 
+mod cli;
 mod language_server;
 mod launch;
+mod tidy;

@@ -155,6 +155,7 @@ pub struct Slot {
     deaths: Budget,
     restarts: u64,
     last_exit: Option<Exit>,
+    died: bool,
     overdue: bool,
 }
 
@@ -170,6 +171,7 @@ impl Slot {
             deaths: Budget::new(policy.weather),
             restarts: 0,
             last_exit: None,
+            died: false,
             overdue: false,
         }
     }
@@ -238,9 +240,7 @@ impl Slot {
     }
 
     fn start(&mut self, now: Instant) -> Vec<Action> {
-        if self.last_exit.is_some() {
-            self.restarts += 1;
-        }
+        self.restarts += u64::from(std::mem::take(&mut self.died));
         self.incarnation = self.incarnation.next();
         self.phase = Phase::Starting;
         self.overdue = false;
@@ -285,17 +285,17 @@ impl Slot {
             _ => return Vec::new(),
         };
         let mut actions = Vec::new();
-        if exit.blame() == Blame::Us {
+        let blame = exit.blame();
+        if blame == Blame::Us {
             actions.push(Action::CountBug);
+        }
+        if blame == Blame::Us || asked.is_none() && (blame == Blame::Weather || self.overdue) {
+            self.last_exit = Some(if self.overdue { self.too_late() } else { exit });
         }
         let then = match asked {
             Some(then) => then,
-            None if exit.blame() == Blame::Nobody && !self.overdue => Then::Rest,
-            None => {
-                let exit = if self.overdue { self.too_late() } else { exit };
-                self.last_exit = Some(exit);
-                self.after_death(now, jitter)
-            }
+            None if blame == Blame::Nobody && !self.overdue => Then::Rest,
+            None => self.after_death(now, jitter),
         };
         self.go_on(Phase::Emptying(then));
         actions.push(Action::AwaitEmpty(self.incarnation));
@@ -310,6 +310,7 @@ impl Slot {
     }
 
     fn after_death(&mut self, now: Instant, jitter: &dyn Jitter) -> Then {
+        self.died = true;
         let deaths = self.deaths.spend(now);
         if self.deaths.is_exhausted_by(deaths) {
             Then::Fail
@@ -360,3 +361,6 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

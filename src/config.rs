@@ -1,0 +1,305 @@
+//! The configuration: shipped defaults, the user's files, `HOSTLER_*`, flags.
+//!
+//! Each layer overrides the one before it. Nothing here is ever read from a
+//! worktree: a server definition is code execution. Every key has a shipped value,
+//! so the defaults are also the list of what is known. `load` may be called again
+//! (SIGHUP); a caller that gets an error keeps what it had.
+
+pub(crate) mod decode;
+pub(crate) mod definitions;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod layers;
+pub(crate) mod span;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hostler_actors::profile::Profile;
+use serde::Deserialize;
+use toml::Value;
+
+use definitions::{CheckerDefinition, ServerDefinition, Share};
+use environment::Environment;
+use error::ConfigError;
+use layers::{Layers, Origin};
+
+const SHIPPED: &str = include_str!("../config/hostler.toml");
+
+/// Shipped definitions: kind, name, text.
+const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = &[
+    ("servers", "pyright", include_str!("../config/servers/pyright.toml")),
+    ("checkers", "pyright", include_str!("../config/checkers/pyright.toml")),
+    ("profiles", "chat", include_str!("../config/profiles/chat.toml")),
+];
+
+/// Kinds of definitions, each with a folder beside the configuration file.
+const KINDS: [&str; 3] = ["servers", "checkers", "profiles"];
+
+/// Variables that are ours and name no key.
+const OTHER_VARIABLES: [&str; 1] = ["HOSTLER_CONFIG"];
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The data folder; empty for the usual one.
+    pub(crate) data: PathBuf,
+    /// The folder of socket and credentials; empty for the usual one.
+    pub(crate) runtime: PathBuf,
+    /// The folder of installed tools; empty for the usual one.
+    pub(crate) tools: PathBuf,
+    pub(crate) host: Host,
+    pub(crate) language_servers: LanguageServers,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) bash: Bash,
+    pub(crate) results: Results,
+    pub(crate) log: Log,
+    /// Language servers by name.
+    pub(crate) servers: BTreeMap<String, ServerDefinition>,
+    /// Checkers by name.
+    pub(crate) checkers: BTreeMap<String, CheckerDefinition>,
+    /// What a mode guarantees, by the mode's name.
+    pub(crate) profiles: BTreeMap<String, Profile>,
+}
+
+/// The budget over all process trees.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Host {
+    /// How many processes at most.
+    pub(crate) processes: u32,
+    /// How much of the memory at most, in hundredths.
+    pub(crate) memory_percent: u8,
+}
+
+/// What holds for every language server that says nothing else.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LanguageServers {
+    /// How long one stays after its last lease.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) linger: Duration,
+    /// How long one may take to start.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) start_deadline: Duration,
+    /// How long a request may take.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) request: Duration,
+    /// Who shares a process.
+    pub(crate) share: Share,
+}
+
+/// How long a write waits for the verdict on it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Diagnostics {
+    /// Where the server answers by itself.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) inline: Duration,
+    /// Where it runs a checker after each save.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) inline_with_checker: Duration,
+}
+
+/// How long a command may take.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bash {
+    /// Unless the call says otherwise.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) deadline: Duration,
+    /// Whatever the call says.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) longest: Duration,
+}
+
+/// How much of a result is shown.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Results {
+    /// Bytes of text in place, head and tail together.
+    pub(crate) inline_bytes: usize,
+    /// Hits of `grep`.
+    pub(crate) grep: usize,
+    /// Paths of `glob`.
+    pub(crate) glob: usize,
+    /// Characters of a line in `read`.
+    pub(crate) line_chars: usize,
+}
+
+/// What is logged and kept.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Log {
+    /// Which events, in the form of `RUST_LOG`.
+    pub(crate) filter: String,
+    /// How many daily files.
+    pub(crate) days: usize,
+}
+
+/// Where to look for a configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    /// The variables that may override and locate.
+    pub(crate) environment: Environment,
+    /// `--config`.
+    pub(crate) file: Option<PathBuf>,
+    /// `--set KEY=VALUE`, in order.
+    pub(crate) sets: Vec<String>,
+}
+
+/// A configuration, and where every value of it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    pub(crate) layers: Layers,
+    /// What a person should be told, for example of a variable that does nothing.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Loaded {
+    /// Reads what ships with the program and nothing else.
+    pub(crate) fn shipped() -> Result<Self, ConfigError> {
+        Self::typed(shipped_layers()?, Vec::new())
+    }
+
+    /// Reads all layers.
+    pub(crate) fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut layers = shipped_layers()?;
+        read_files(&mut layers, sources)?;
+        let notices = read_variables(&mut layers, &sources.environment);
+        for set in &sources.sets {
+            read_set(&mut layers, set)?;
+        }
+        Self::typed(layers, notices)
+    }
+
+    fn typed(layers: Layers, notices: Vec<String>) -> Result<Self, ConfigError> {
+        let values = Value::Table(layers.values().clone());
+        match decode::decode(&values) {
+            Ok(config) => Ok(Self { config, layers, notices }),
+            Err(fault) => Err(ConfigError::bad_value(&fault, &layers)),
+        }
+    }
+}
+
+fn shipped_layers() -> Result<Layers, ConfigError> {
+    let mut layers = Layers::default();
+    let mut lay = |at: &[&str], text| {
+        layers
+            .overlay(at, text, |_| Origin::Default)
+            .map_err(|error| ConfigError::not_toml(Path::new("the shipped defaults"), error))
+    };
+    lay(&[], SHIPPED)?;
+    for (kind, name, text) in SHIPPED_DEFINITIONS {
+        lay(&[kind, name], text)?;
+    }
+    Ok(layers)
+}
+
+/// Returns the file that is read, and whether it was asked for by name.
+fn main_file(sources: &Sources) -> Option<(PathBuf, bool)> {
+    let environment = &sources.environment;
+    let named = sources.file.clone().or_else(|| environment.get("HOSTLER_CONFIG").map(Into::into));
+    if let Some(file) = named {
+        return Some((file, true));
+    }
+    let folder = environment
+        .path("XDG_CONFIG_HOME")
+        .or_else(|| environment.path("HOME").map(|home| home.join(".config")))?;
+    Some((folder.join("hostler/hostler.toml"), false))
+}
+
+fn read_files(layers: &mut Layers, sources: &Sources) -> Result<(), ConfigError> {
+    let Some((file, named)) = main_file(sources) else { return Ok(()) };
+    match fs::read_to_string(&file) {
+        Ok(text) => lay_file(layers, &[], &file, &text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
+        Err(source) => return Err(ConfigError::Unreadable { path: file, source }),
+    }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    for kind in KINDS {
+        for path in toml_files(&folder.join(kind))? {
+            let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+            let text = fs::read_to_string(&path)
+                .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?;
+            lay_file(layers, &[kind, name], &path, &text)?;
+        }
+    }
+    Ok(())
+}
+
+fn lay_file(layers: &mut Layers, at: &[&str], path: &Path, text: &str) -> Result<(), ConfigError> {
+    let shared: Arc<Path> = path.into();
+    layers
+        .overlay(at, text, |line| Origin::File { path: Arc::clone(&shared), line })
+        .map_err(|error| ConfigError::not_toml(path, error))
+}
+
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(unreadable)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Lays the variables over the keys of `hostler.toml`: `HOSTLER_HOST_PROCESSES`
+/// is `host.processes`. Returns a notice for each variable that is no key.
+fn read_variables(layers: &mut Layers, environment: &Environment) -> Vec<String> {
+    let keys: BTreeMap<String, Vec<String>> = layers
+        .leaves()
+        .into_iter()
+        .filter(|(path, _)| !path.first().is_some_and(|first| KINDS.contains(&first.as_str())))
+        .map(|(path, _)| (format!("HOSTLER_{}", path.join("_").to_uppercase()), path))
+        .collect();
+    let mut notices = Vec::new();
+    for (name, text) in environment.texts().filter(|(name, _)| name.starts_with("HOSTLER_")) {
+        match keys.get(name) {
+            Some(path) => {
+                let value = value_like(layers.get(path), text);
+                layers.set(path, value, &Origin::Variable(name.to_owned()));
+            }
+            None if OTHER_VARIABLES.contains(&name) => {}
+            None => {
+                let hint = error::hint(name, keys.keys().map(String::as_str));
+                notices.push(format!("${name} does nothing: there is no such setting{hint}"));
+            }
+        }
+    }
+    notices
+}
+
+fn read_set(layers: &mut Layers, set: &str) -> Result<(), ConfigError> {
+    let flag = format!("--set {set}");
+    let Some((key, text)) = set.split_once('=') else {
+        return Err(ConfigError::BadSet { flag });
+    };
+    let path: Vec<String> = key.trim().split('.').map(str::to_owned).collect();
+    let value = value_like(layers.get(&path), text);
+    layers.set(&path, value, &Origin::Flag(flag));
+    Ok(())
+}
+
+/// Reads a bare text as the kind of value that it replaces. What does not fit
+/// stays a text, and is refused with the key's name when the whole is decoded.
+fn value_like(old: Option<&Value>, text: &str) -> Value {
+    match old {
+        Some(Value::String(_)) => Value::String(text.to_owned()),
+        _ => text.parse().unwrap_or_else(|_| Value::String(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

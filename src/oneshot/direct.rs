@@ -1,0 +1,124 @@
+//! A launcher for tests: starts the process itself, contains nothing but its
+//! group, and kills that when the last handle goes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use hostler_actors::ports::{
+    BoxFuture, Ended, Launch, LaunchError, LaunchOrder, Launched, ProcessTree,
+};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::os::unix::process::ExitStatusExt;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::watch;
+
+/// The launcher.
+#[derive(Debug)]
+pub(crate) struct Direct;
+
+/// Returns it as the port.
+pub(crate) fn launcher() -> Arc<dyn Launch> {
+    Arc::new(Direct)
+}
+
+impl Launch for Direct {
+    fn launch(&self, order: LaunchOrder) -> BoxFuture<'_, Result<Launched, LaunchError>> {
+        Box::pin(async move { start(&order) })
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the real launcher needs the real binary")]
+fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
+    let mut child = tokio::process::Command::new(&order.program)
+        .args(&order.args)
+        .env_clear()
+        .envs(order.env.iter().cloned())
+        .current_dir(&order.cwd)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| LaunchError::Failed {
+            label: order.label.clone(),
+            reason: error.to_string(),
+        })?;
+    let (ended_to, ended) = watch::channel(None);
+    let (emptied_to, emptied) = watch::channel(false);
+    let pid = child.id().unwrap();
+    let tree = Arc::new(Tree { pid, ended, emptied, ring: Arc::default() });
+    let stdout = child.stdout.take().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let ring = Arc::clone(&tree.ring);
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            ring.lock().unwrap().push(line);
+        }
+    });
+    tokio::spawn(async move {
+        let status = child.wait().await.unwrap();
+        let ended = status.code().map(Ended::Code).or(status.signal().map(Ended::Signal));
+        ended_to.send_replace(Some(ended.unwrap_or(Ended::Unknown)));
+        emptied_to.send_replace(true);
+    });
+    Ok(Launched {
+        tree,
+        to_process: [].into(),
+        from_process: [(1, Box::new(stdout) as Box<_>)].into(),
+    })
+}
+
+#[derive(Debug)]
+struct Tree {
+    pid: u32,
+    ended: watch::Receiver<Option<Ended>>,
+    emptied: watch::Receiver<bool>,
+    ring: Arc<Mutex<Vec<String>>>,
+}
+
+impl Tree {
+    fn signal(&self, signal: Signal) {
+        // The group is gone already where this fails.
+        let _ = killpg(Pid::from_raw(self.pid.cast_signed()), signal);
+    }
+}
+
+impl ProcessTree for Tree {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn ended(&self) -> watch::Receiver<Option<Ended>> {
+        self.ended.clone()
+    }
+
+    fn emptied(&self) -> watch::Receiver<bool> {
+        self.emptied.clone()
+    }
+
+    fn terminate(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    fn interrupt(&self) {
+        self.signal(Signal::SIGINT);
+    }
+
+    fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    fn ring_tail(&self, lines: usize) -> String {
+        let ring = self.ring.lock().unwrap();
+        ring.split_at(ring.len().saturating_sub(lines)).1.join("\n")
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

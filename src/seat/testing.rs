@@ -1,0 +1,102 @@
+//! A seat on a temporary folder, for the tests of tools.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hostler_actors::ids::RunId;
+use hostler_actors::ports::{Block, BoxFuture, Launch, LaunchError, LaunchOrder, Launched};
+use hostler_actors::status::{NodeKind, StatusEntry, StatusTable};
+use serde_json::Value;
+
+use super::Seat;
+use crate::background::Background;
+use crate::folder::Folder;
+use crate::handles::{LIMITS, OutputHandles};
+use crate::tools::{Cancel, Failure, Tool};
+
+/// A seat, and the folder that goes with it.
+pub(crate) struct Bench {
+    pub(crate) seat: Seat,
+    pub(crate) table: StatusTable,
+    _run: StatusEntry,
+    place: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Makes a seat on an empty folder.
+    pub(crate) fn new(launch: Arc<dyn Launch>) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let (work, run) = (place.path().join("work"), RunId(1));
+        std::fs::create_dir(&work).unwrap();
+        let table = StatusTable::default();
+        let entry = table.enter(None, NodeKind::Run, run.to_string());
+        let seat = Seat {
+            run,
+            folder: Folder::open(&work).unwrap(),
+            seen: Default::default(),
+            handles: OutputHandles::new(run, &place.path().join("data"), LIMITS),
+            background: Background::new(table.clone(), Some(entry.id())),
+            env: std::env::vars_os().collect(),
+            locks: Default::default(),
+            launch,
+        };
+        Self { seat, table, _run: entry, place }
+    }
+
+    /// Returns a place in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.seat.folder.root().join(name)
+    }
+
+    /// Returns a place beside the folder.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Puts a file there, with the folders on its way.
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Returns what a file holds.
+    pub(crate) fn content(&self, name: &str) -> String {
+        String::from_utf8(std::fs::read(self.path(name)).unwrap()).unwrap()
+    }
+
+    /// Calls a tool and returns its text and details.
+    pub(crate) async fn call(
+        &self,
+        tool: &Tool,
+        arguments: Value,
+    ) -> Result<(String, Value), Failure> {
+        let output = (tool.call)(&self.seat, arguments, Cancel::new()).await?;
+        let texts = output.content.iter().map(|block| match block {
+            Block::Text { text } => text.as_str(),
+            Block::Image { mime_type, .. } => mime_type.as_str(),
+        });
+        Ok((texts.collect::<Vec<_>>().join("\n"), output.details))
+    }
+
+    /// Calls a tool that must succeed.
+    pub(crate) async fn done(&self, tool: &Tool, arguments: Value) -> String {
+        self.call(tool, arguments).await.expect("the call succeeds").0
+    }
+
+    /// Calls a tool that must fail.
+    pub(crate) async fn fails(&self, tool: &Tool, arguments: Value) -> String {
+        self.call(tool, arguments).await.expect_err("the call fails").message
+    }
+}
+
+/// Starts nothing.
+pub(crate) struct NoLaunch;
+
+impl Launch for NoLaunch {
+    fn launch(&self, order: LaunchOrder) -> BoxFuture<'_, Result<Launched, LaunchError>> {
+        Box::pin(async move { Err(LaunchError::NotFound { program: order.program }) })
+    }
+}

@@ -1,0 +1,136 @@
+//! Asks every server that takes a file, and says what the answers are worth.
+//!
+//! One server that answers is enough; if none does, every reason is told. A server
+//! that was still busy when it answered may have answered in part, which is said.
+
+use std::sync::Arc;
+
+use hostler_actors::host::language_server::documents::Document;
+use hostler_actors::host::language_server::lease::ServerError;
+use hostler_actors::host::workspace::space::conversation::run::language_session::servers::{
+    Answer, Params,
+};
+use lsp_types::error_codes::METHOD_NOT_FOUND;
+use serde_json::{Value, json};
+
+use crate::diagnostics::documents;
+use crate::folder::Inside;
+use crate::folder::disk::cancelled;
+use crate::seat::Seat;
+use crate::servers::{Server, Serving, Viewpoint};
+use crate::tools::{Cancel, Failure, Output};
+
+/// A file and who can be asked about it.
+pub(super) struct Subject {
+    /// The file.
+    pub(super) file: Inside,
+    /// The servers.
+    pub(super) serving: Serving,
+}
+
+impl Subject {
+    /// Finds a file as it was given.
+    pub(super) async fn find(seat: &Seat, given: &str) -> Result<Self, Failure> {
+        let file = seat.folder.locate(given)?;
+        let serving = seat.languages.serving(Viewpoint::of(seat), file.absolute()).await?;
+        Ok(Self { file, serving })
+    }
+
+    /// Reads the file as it is now. Also where no server takes it, so that a missing
+    /// file is told as that.
+    pub(super) async fn read(&self, seat: &Seat) -> Result<Document, Failure> {
+        let language_id = self.serving.servers.first();
+        let language_id = language_id.map_or_else(|| "".into(), |first| first.language_id.clone());
+        Ok(documents::read(&seat.folder, &self.file, &language_id).await?)
+    }
+
+    /// Returns the servers, or why there is none.
+    pub(super) fn servers(&self) -> Result<&[Server], Failure> {
+        match self.serving.servers.as_slice() {
+            [] => Err(Failure {
+                message: format!("lsp: {}", self.serving.reason(&self.file.name())),
+                details: json!({ "freshness": "no server", "reasons": self.serving.lacking }),
+            }),
+            servers => Ok(servers),
+        }
+    }
+}
+
+/// One question to servers.
+pub(super) struct Ask<'a> {
+    /// The action, for errors.
+    pub(super) action: &'static str,
+    /// The protocol's method.
+    pub(super) method: &'static str,
+    /// The documents that it is about.
+    pub(super) documents: &'a [Document],
+    /// Its params.
+    pub(super) params: Params<'a>,
+}
+
+/// What servers answered.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// The answers.
+    pub(super) answers: Vec<Answer>,
+    /// What to say of those that did not, or not for certain.
+    pub(super) notes: Vec<String>,
+}
+
+/// Asks all of these servers.
+pub(super) async fn ask(
+    seat: &Seat,
+    cancel: &Cancel,
+    servers: &[Server],
+    question: Ask<'_>,
+) -> Result<Answers, Failure> {
+    let mut asked = Answers::default();
+    for server in servers {
+        match one(seat, cancel, server, &question).await {
+            Ok(answer) => {
+                if let Some(doing) = &answer.doing {
+                    asked.notes.push(format!(
+                        "{} is still busy ({doing}): this answer may be incomplete, ask again",
+                        server.name()
+                    ));
+                }
+                asked.answers.push(answer);
+            }
+            Err(ServerError::Cancelled { .. }) => {
+                return Err(cancelled("lsp", "nothing was changed"));
+            }
+            Err(ServerError::Refused { code: METHOD_NOT_FOUND, server, .. }) => {
+                asked.notes.push(format!("{server} does not offer {}", question.action));
+            }
+            Err(error) => asked.notes.push(error.to_string()),
+        }
+    }
+    if asked.answers.is_empty() {
+        let message = format!("lsp {}: {}", question.action, asked.notes.join("; "));
+        return Err(Failure { message, details: json!({ "reasons": asked.notes }) });
+    }
+    Ok(asked)
+}
+
+async fn one(
+    seat: &Seat,
+    cancel: &Cancel,
+    server: &Server,
+    question: &Ask<'_>,
+) -> Result<Answer, ServerError> {
+    let language_id = &server.language_id;
+    let own = |document: &Document| Document { language_id: Arc::clone(language_id), ..document.clone() };
+    let documents: Vec<_> = question.documents.iter().map(own).collect();
+    let within = seat.languages.request_bound();
+    let held = &server.held.server;
+    held.request(&documents, question.method, question.params, within, cancel).await
+}
+
+impl Answers {
+    /// Adds to a result what is to be said of its answers.
+    pub(super) fn finish(&self, text: String, mut details: Value) -> Output {
+        let notes = self.notes.iter().map(|note| format!("\n({note})"));
+        details["notes"] = json!(self.notes);
+        Output::text(text + &notes.collect::<String>(), details)
+    }
+}

@@ -1,0 +1,101 @@
+//! The verdict on one file: every error and warning in it.
+//!
+//! A server that is not done within the bound is waited for in the background, as
+//! after a write. What is told here the ledger knows, so that no later write tells
+//! it again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hostler_actors::host::workspace::space::conversation::run::language_session::{
+    Baseline, Settled, Target, Wait,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::asking::Subject;
+use crate::diagnostics::findings::{Cap, Freshness, capped, counted, detail, line};
+use crate::diagnostics::judgement::{Judgement, Watched, judge};
+use crate::folder::disk::cancelled;
+use crate::seat::Seat;
+use crate::servers::Server;
+use crate::tools::{Cancel, Failure, Outcome, Output};
+
+/// How many findings are shown.
+const CAP: Cap = Cap { files: 1, items: 100 };
+/// How long a verdict is waited for beyond the call.
+const BEYOND: Duration = Duration::from_secs(12);
+
+/// Tells every error and warning in a file.
+pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcome {
+    let subject = Subject::find(seat, given).await?;
+    let document = subject.read(seat).await?;
+    let session = &seat.languages.session;
+    let (mut found, mut verified) = (Vec::new(), 0);
+    let (mut pending, mut reasons) = (Vec::new(), subject.serving.lacking.clone());
+    for server in &subject.serving.servers {
+        let within = seat.languages.request_bound();
+        match judge(server, &document, false, within, cancel).await {
+            Judgement::Fresh(findings) => {
+                let target = Target { server: server.name(), path: Arc::clone(&document.path) };
+                session.told(target, findings.clone()).await?;
+                verified += 1;
+                found.extend(findings);
+            }
+            _ if cancel.is_cancelled() => return Err(cancelled("lsp", "nothing was changed")),
+            Judgement::Pending(reason) => {
+                go_on(seat, &subject, server).await?;
+                pending.push(reason);
+            }
+            Judgement::NoServer(reason) => reasons.push(reason),
+        }
+    }
+    let freshness = match (pending.is_empty(), verified) {
+        (false, _) => Freshness::StillAnalysing,
+        (true, 0) => Freshness::NoServer,
+        (true, _) => Freshness::Fresh,
+    };
+    let name = subject.file.name();
+    let counts = counted(found.iter().map(|finding| (finding, 1)));
+    let mut lines = vec![match freshness {
+        Freshness::Fresh => format!("{name}: fresh: {counts}"),
+        Freshness::StillAnalysing => format!(
+            "{name}: still analysing ({}); what comes of it is added to a later result",
+            pending.join("; ")
+        ),
+        Freshness::NoServer | Freshness::Unknown => {
+            format!("{name}: no server: {}", reasons.join("; "))
+        }
+    }];
+    let total = found.len();
+    let (kept, cut) = capped(found, CAP, |finding| finding, None);
+    let folder = seat.folder.root();
+    lines.extend(kept.iter().map(|finding| line(folder, finding)));
+    lines.extend(cut);
+    let items: Vec<_> = kept.iter().map(|finding| detail(folder, finding)).collect();
+    reasons.extend(pending);
+    let details = json!({
+        "action": "diagnostics", "file": name, "freshness": freshness, "diagnostics": items,
+        "total": total, "shown": items.len(), "reasons": reasons,
+    });
+    Ok(Output::text(lines.join("\n"), details))
+}
+
+async fn go_on(seat: &Seat, subject: &Subject, server: &Server) -> Result<(), Failure> {
+    let watched = Watched { server: server.clone(), file: subject.file.clone(), only_if: None };
+    let (folder, target) = (seat.folder.clone(), watched.target());
+    // Nothing counts as known before, so that all of it is told.
+    let baseline = Baseline { target: target.clone(), before: Some(Vec::new()), lines: None };
+    let until = Instant::now() + BEYOND;
+    let verdicts = async move {
+        let after = watched.settled(&folder, until).await;
+        after.into_iter().map(|after| Settled { target: target.clone(), after }).collect()
+    };
+    let wait = Wait {
+        of: format!("lsp diagnostics {}", subject.file.name()).into(),
+        baselines: vec![baseline],
+        verdicts: Box::pin(verdicts),
+        within: BEYOND + Duration::from_secs(1),
+    };
+    Ok(seat.languages.session.go_on(wait).await?)
+}
