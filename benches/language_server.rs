@@ -25,6 +25,9 @@ use hostler_actors::testing::keeper::Keeper;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+#[path = "../tests/language_server/installed.rs"]
+mod installed;
+
 const HOVER: &str = "textDocument/hover";
 const TEXT: &str = "value = 1\nprint(value)\n";
 const BOUND: Duration = Duration::from_secs(30);
@@ -75,17 +78,8 @@ fn scripted() -> PathBuf {
 type Server = (&'static str, PathBuf, Vec<String>, usize);
 
 fn pyright() -> Option<Server> {
-    let tools = PathBuf::from(std::env::var_os("HOSTLER_TOOLS")?);
-    let entry = Path::new("node_modules/pyright/langserver.index.js");
-    let mut folders: Vec<_> =
-        std::fs::read_dir(&tools).ok()?.flatten().map(|folder| folder.path()).collect();
-    folders.push(tools);
-    let entry = folders.iter().map(|folder| folder.join(entry)).find(|entry| entry.exists())?;
-    let path = std::env::var_os("PATH")?;
-    let node = std::env::split_paths(&path).map(|folder| folder.join("node"));
-    let node = node.into_iter().find(|node| node.exists())?;
-    let args = vec![entry.display().to_string(), "--stdio".to_owned()];
-    Some(("pyright", node, args, 1000))
+    let (node, entry) = installed::pyright()?;
+    Some(("pyright", node, vec![entry.display().to_string(), "--stdio".to_owned()], 1000))
 }
 
 fn question(path: &Path) -> Value {
