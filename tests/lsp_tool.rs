@@ -1,0 +1,130 @@
+//! The `lsp` tool and diagnostics on write, with the real pyright on a real project.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, Session};
+
+/// Copies the project that stands among the fixtures.
+fn project(home: &Home) -> PathBuf {
+    let dir = home.folder("project");
+    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/projects/python")), &dir);
+    dir
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Opens a session on the project, or says why that proves nothing here.
+fn session(home: &Home) -> Option<(Session, PathBuf)> {
+    let dir = project(home);
+    let mut session = home.session(&dir, &[]);
+    let status = session.text("lsp", json!({ "action": "status" }));
+    if status.contains("no program") {
+        println!("skipped: {status}");
+        return None;
+    }
+    Some((session, dir))
+}
+
+fn at(action: &str, file: &str, line: usize, symbol: &str) -> Value {
+    json!({ "action": action, "file": file, "line": line, "symbol": symbol })
+}
+
+fn edit(session: &mut Session, file: &str, old: &str, new: &str) -> (String, Value) {
+    let arguments = json!({ "path": file, "old_text": old, "new_text": new });
+    let result = session.call("edit", arguments);
+    assert_eq!(result["is_error"], false, "{result:#}");
+    let blocks = result["content"].as_array().unwrap();
+    let texts: Vec<_> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    (texts.join("\n"), result["details"].clone())
+}
+
+/// Waits for the server to be up, so that no write meets a cold one.
+fn warm(session: &mut Session, file: &str) {
+    let text = session.text("lsp", json!({ "action": "diagnostics", "file": file }));
+    assert_eq!(text, format!("{file}: fresh: no errors or warnings"));
+}
+
+#[test]
+fn every_question_is_answered() {
+    let home = Home::new();
+    let Some((mut session, dir)) = session(&home) else { return };
+    let mut ask = |arguments| session.text("lsp", arguments);
+    let text = ask(at("definition", "depot/report.py", 29, "Perishable"));
+    assert!(text.ends_with("depot/items.py:46:7  class Perishable(Item):"), "{text}");
+    let text = ask(at("type_definition", "depot/orders.py", 28, "item"));
+    assert!(text.contains("depot/items.py:12:7  class Item(ABC):"), "{text}");
+    let text = ask(at("hover", "depot/orders.py", 28, "price_of"));
+    assert!(text.contains("price_of(") && text.contains("less its discount"), "{text}");
+    let text = ask(at("references", "depot/items.py", 24, "discount"));
+    assert!(text.contains("depot/pricing.py:23:") && text.contains("depot/report.py:29:"), "{text}");
+    let text = ask(json!({ "action": "symbols", "file": "depot/money.py" }));
+    assert!(text.contains("   8 class Money") && text.contains("method times"), "{text}");
+    let text = ask(json!({ "action": "symbols", "query": "OutOfStock" }));
+    assert!(text.contains("depot/stock.py:11 class OutOfStock"), "{text}");
+    let text = ask(at("code_actions", "depot/orders.py", 28, "price_of"));
+    assert!(text.contains("quick fix"), "{text}");
+    let text = ask(at("definition", "depot/stock.py", 5, "Counter"));
+    let outside = text.lines().last().unwrap().split(':').next().unwrap().to_owned();
+    assert!(outside.starts_with('/') && !outside.starts_with(dir.to_str().unwrap()), "{text}");
+    let read = session.call("read", json!({ "path": outside, "limit": 3 }));
+    assert_eq!(read["is_error"], false, "what a server named may be read: {read:#}");
+    let error = session.failure("lsp", at("implementation", "depot/items.py", 20, "shelf"));
+    assert_eq!(error, "lsp implementation: pyright does not offer implementation");
+    let error = session.failure("lsp", at("hover", "depot/money.py", 900, "Money"));
+    assert!(error.starts_with("lsp: depot/money.py has 31 lines"), "{error}");
+    assert!(session.end().success());
+}
+
+#[test]
+fn a_write_is_told_exactly_what_it_broke() {
+    let home = Home::new();
+    let Some((mut session, _)) = session(&home) else { return };
+    warm(&mut session, "depot/money.py");
+    let (text, details) =
+        edit(&mut session, "depot/money.py", "def times(", "def repeated(");
+    assert_eq!(details["freshness"], "fresh", "{text}");
+    assert!(text.contains("diagnostics: fresh, new: 1 error\ndepot/orders.py:28:"), "{text}");
+    assert!(text.contains("\"times\" for class \"Money\""), "{text}");
+    // Lines move, and nothing is told again.
+    let doc = "\"\"\"Orders and their lines.\"\"\"\n";
+    let (text, _) = edit(&mut session, "depot/orders.py", doc, &format!("{doc}\n\n"));
+    assert!(text.ends_with("diagnostics: fresh, nothing new"), "{text}");
+    let (text, _) =
+        edit(&mut session, "depot/money.py", "def repeated(", "def times(");
+    assert!(text.ends_with("diagnostics: fresh, nothing new"), "{text}");
+    let (text, details) = edit(
+        &mut session,
+        "depot/stock.py",
+        "return self._counts[item.name]\n",
+        "return str(self._counts[item.name])\n",
+    );
+    assert_eq!(details["total"], 1, "{text}");
+    assert!(text.contains("depot/stock.py:43:16 error Type \"str\""), "{text}");
+    assert!(session.end().success());
+}
+
+#[test]
+fn the_checker_reads_the_whole_project() {
+    let home = Home::new();
+    let Some((mut session, dir)) = session(&home) else { return };
+    let everything = json!({ "action": "diagnostics", "file": "*" });
+    let text = session.text("lsp", everything.clone());
+    assert!(text.starts_with("pyright in .: no errors or warnings, 9 files checked"), "{text}");
+    std::fs::write(dir.join("depot/extra.py"), "import nowhere_at_all\n").unwrap();
+    let result = session.call("lsp", everything);
+    assert_eq!(result["details"]["total"], 1, "{result:#}");
+    assert_eq!(result["details"]["diagnostics"][0]["path"], "depot/extra.py");
+    assert!(session.end().success());
+}
