@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hostler_actors::ports::ProcessTree;
-use hostler_actors::status::{NodeId, NodeKind, StatusEntry, StatusTable};
+use hostler_actors::status::{Anchor, NodeKind, StatusEntry};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -28,16 +28,15 @@ const KILLED: Duration = Duration::from_secs(5);
 /// What one run left in the background.
 #[derive(Debug)]
 pub(crate) struct Background {
-    table: StatusTable,
-    run: Option<NodeId>,
+    run: Anchor,
     over: CancellationToken,
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Background {
     /// Begins with nothing, to be shown below a run's row.
-    pub(crate) fn new(table: StatusTable, run: Option<NodeId>) -> Self {
-        Self { table, run, over: CancellationToken::new(), tasks: Mutex::default() }
+    pub(crate) fn new(run: Anchor) -> Self {
+        Self { run, over: CancellationToken::new(), tasks: Mutex::default() }
     }
 
     /// Keeps a tree whose main process has ended.
@@ -62,8 +61,7 @@ impl Background {
         left: &[Left],
     ) -> StatusEntry {
         let pid = left.first().map_or(tree.pid(), |left| left.pid);
-        let entry =
-            self.table.enter(self.run, NodeKind::Background, format!("{label} (pid {pid})"));
+        let entry = self.run.child(NodeKind::Background, format!("{label} (pid {pid})"));
         let note = intake.handle().map(|handle| format!("output: {handle}").into());
         entry.update(|state| {
             state.phase = "running";

@@ -5,13 +5,19 @@
 //! through `out`, and nothing ends the process except by returning.
 
 pub(crate) mod args;
+pub(crate) mod attach;
+pub(crate) mod call;
 pub(crate) mod config_show;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod exit;
 pub(crate) mod logging;
 pub(crate) mod logs;
 pub(crate) mod out;
+pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod session;
+pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod tools;
 
@@ -118,19 +124,14 @@ fn dispatch(cli: Cli) -> Done {
             block_on(async { doctor::run(&ground, &args, launcher().await?).await })
         }
         Command::Logs(args) => block_on(logs::run(&ground()?, &args)),
-        Command::Session(opening) => opening.supported().and_then(|()| not_there("session")),
-        Command::Call(call) => call.opening.supported().and_then(|()| not_there("call")),
-        Command::Serve(_) => not_there("serve"),
-        Command::Stop(_) => not_there("stop"),
-        Command::Reload(_) => not_there("reload"),
-        Command::Status(_) => not_there("status"),
-        Command::Demo(_) => not_there("demo"),
+        Command::Session(opening) => in_runtime(session::session(&ground()?, &opening)),
+        Command::Call(args) => in_runtime(call::call(&ground()?, &args)),
+        Command::Serve(args) => in_runtime(serve::serve(&ground()?, &args)),
+        Command::Stop(args) => block_on(serve::stop(&ground()?, &args)),
+        Command::Reload(args) => block_on(serve::reload(&ground()?, &args)),
+        Command::Status(args) => block_on(serve::show_status(&ground()?, &args)),
+        Command::Demo(args) => in_runtime(demo::demo(&ground()?, &args)),
     }
-}
-
-/// The seam for the commands whose bodies are written elsewhere.
-fn not_there(command: &str) -> Done {
-    Err(Refusal::usage(format!("`hostler {command}` is not there yet")))
 }
 
 /// Starts a launcher for a command that is no host. It hides nothing: tools are
@@ -144,4 +145,14 @@ async fn launcher() -> Result<Launcher, Refusal> {
 fn block_on(command: impl Future<Output = Done>) -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Refusal::failed)?.block_on(command)
+}
+
+/// Runs a command that may host, on all cores.
+fn in_runtime(command: impl Future<Output = Done>) -> Done {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Refusal::failed)?;
+    let done = runtime.block_on(command);
+    // A read of standard input that nobody can interrupt must not hold the exit.
+    runtime.shutdown_background();
+    done
 }

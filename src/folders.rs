@@ -99,6 +99,14 @@ impl Folders {
         self.runtime.join(SOCKET)
     }
 
+    /// Returns what no process of a run may see: its own host's folders, and the
+    /// usual ones where it hosts on a private folder inside them.
+    pub(crate) fn hidden(&self) -> Vec<PathBuf> {
+        let usual = self.data.parent().filter(|base| base.ends_with(PRIVATE));
+        let usual = usual.and_then(Path::parent).map(Path::to_owned);
+        [self.data.clone(), self.runtime.clone()].into_iter().chain(usual).collect()
+    }
+
     /// Returns the folder of the daemon's logs.
     pub(crate) fn logs(&self) -> PathBuf {
         self.data.join("logs")

@@ -13,7 +13,7 @@ mod order;
 mod procfs;
 mod ring;
 mod sampler;
-mod socket;
+pub(crate) mod socket;
 mod spawner;
 mod start;
 mod sweep;
@@ -86,6 +86,18 @@ struct Shared {
     containment: Containment,
     /// The beginning of every mark of this daemon.
     marks: String,
+}
+
+/// Returns the bytes of memory that this machine, or our control group, has.
+#[must_use]
+pub fn memory() -> u64 {
+    procfs::memory()
+}
+
+/// Returns the resident bytes of this very process.
+#[must_use]
+pub fn resident_bytes() -> u64 {
+    procfs::stat(std::process::id()).map_or(0, |stat| stat.pages * procfs::page_size())
 }
 
 /// One tree in a listing.

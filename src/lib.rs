@@ -3,13 +3,33 @@
 //! `cli` is where a process begins, `tools::call` where every call of a tool enters,
 //! `launch` the only code that starts a process.
 
+pub(crate) mod background;
+pub(crate) mod chance;
+pub(crate) mod checkers;
 pub(crate) mod cli;
+pub(crate) mod commons;
 pub(crate) mod config;
+pub(crate) mod daemon;
+pub(crate) mod diagnostics;
+pub(crate) mod folder;
 pub(crate) mod folders;
+pub(crate) mod guard;
+pub(crate) mod handles;
 pub(crate) mod install;
 pub mod launch;
+pub(crate) mod locks;
 pub(crate) mod oneshot;
+pub(crate) mod registry;
+pub(crate) mod room;
+pub(crate) mod seat;
+pub(crate) mod seen;
+pub(crate) mod serve;
+pub(crate) mod servers;
 pub(crate) mod shims;
+pub(crate) mod surface;
+pub(crate) mod tools;
+pub(crate) mod transcripts;
+pub(crate) mod watch;
 
 /// Runs this process's command line.
 #[must_use]

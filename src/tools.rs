@@ -13,13 +13,14 @@ pub(crate) mod lsp;
 pub(crate) mod read;
 pub(crate) mod write;
 
-use hostler_actors::ports::{Block, BoxFuture, ToolCard};
+use hostler_actors::ports::{Block, BoxFuture, ToolCall, ToolCard, ToolResult};
 use hostler_actors::profile::Tier;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::seat::Seat;
+use crate::{diagnostics, guard};
 
 /// Something that a call may do to the world, by the id that profiles name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,15 +110,8 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 /// Every tool, in the order in which a surface lists them.
-pub(crate) static TOOLS: &[Tool] = &[
-    read::TOOL,
-    grep::TOOL,
-    glob::TOOL,
-    lsp::TOOL,
-    write::TOOL,
-    edit::TOOL,
-    bash::TOOL,
-];
+pub(crate) static TOOLS: &[Tool] =
+    &[read::TOOL, grep::TOOL, glob::TOOL, lsp::TOOL, write::TOOL, edit::TOOL, bash::TOOL];
 
 /// Generates the JSON schema of a tool's arguments.
 pub(crate) fn schema_of<A: JsonSchema>() -> Value {
@@ -157,4 +151,66 @@ impl Tool {
             input_schema: (self.schema)(),
         }
     }
+}
+
+/// Makes one call. The only door: every caller comes through here, so that
+/// surface, guard, locks, diagnostics and late results hold for all of them.
+pub(crate) async fn call(seat: &Seat, call: ToolCall) -> ToolResult {
+    let outcome = match admit(&call) {
+        Ok(tool) => {
+            let writes = (tool.writes)(&call.arguments);
+            let made = (tool.call)(seat, call.arguments, call.cancel.clone());
+            diagnostics::around(seat, tool.name, &writes, &call.cancel, made).await
+        }
+        Err(failure) => Err(failure),
+    };
+    let mut result = match outcome {
+        Ok(Output { content, details }) => ToolResult { content, is_error: false, details },
+        Err(Failure { message, details }) => ToolResult::error(message, details),
+    };
+    if let Some((text, details)) = diagnostics::late(seat).await {
+        result.content.push(Block::Text { text });
+        if let Some(facts) = result.details.as_object_mut() {
+            facts.insert("late".to_owned(), details);
+        }
+    }
+    result
+}
+
+/// Finds the tool of a call, if this turn has it and the guard lets it pass.
+fn admit(call: &ToolCall) -> Result<&'static Tool, Failure> {
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == call.tool) else {
+        let names: Vec<_> = call.surface.tools.iter().map(|tool| tool.name.as_str()).collect();
+        return Err(Failure::new(format!(
+            "there is no tool `{}`; this turn has: {}",
+            call.tool,
+            names.join(", ")
+        )));
+    };
+    let profile = &call.surface.profile;
+    if call.surface.tool(tool.name).is_none() {
+        return Err(Failure::new(format!(
+            "{}: the mode {} has taken it away; it comes back with the next turn in a mode that \
+             allows {} tools, such as chat",
+            tool.name, profile.mode, tool.tier
+        )));
+    }
+    match guard::weigh(tool, profile) {
+        guard::Verdict::Go => Ok(tool),
+        guard::Verdict::Deny(why) => Err(Failure::new(why)),
+    }
+}
+
+/// Names the lanes in which a call keeps its order (`ports::Tools::lanes`).
+pub(crate) fn lanes(tool: &str, arguments: &Value) -> Vec<String> {
+    let Some(tool) = TOOLS.iter().find(|known| known.name == tool) else { return Vec::new() };
+    if !tool.parallel_safe {
+        return vec![tool.name.to_owned()];
+    }
+    let plain = |path: &String| {
+        use std::path::{Component, Path};
+        let parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
+        format!("path {}", parts.collect::<std::path::PathBuf>().display())
+    };
+    (tool.writes)(arguments).iter().map(plain).collect()
 }

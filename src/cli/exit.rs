@@ -48,6 +48,16 @@ impl Refusal {
     pub(crate) fn usage(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(Exit::Usage, why)
     }
+
+    /// No daemon, or not allowed.
+    pub(crate) fn no_daemon(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Exit::NoDaemon, why)
+    }
+
+    /// It took too long.
+    pub(crate) fn timed_out(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Exit::TimedOut, why)
+    }
 }
 
 /// What a command comes to.

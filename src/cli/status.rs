@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use hostler_actors::status::{NodeId, NodeView};
 
+use super::out;
+
 /// How many rows are shown below one parent. A host may have ten thousand
 /// conversations; the JSON has them all.
 const SHOWN_CHILDREN: usize = 50;
@@ -19,6 +21,13 @@ pub(crate) enum Paint {
     Colour,
     /// For a file or a pipe.
     Plain,
+}
+
+impl Paint {
+    /// Colour where a person looks.
+    pub(crate) fn for_stdout() -> Self {
+        if out::is_terminal() { Self::Colour } else { Self::Plain }
+    }
 }
 
 /// Draws the tree.

@@ -18,7 +18,7 @@ use crate::tools::Cancel;
 
 /// The pause before a server is asked again that answered early that it had no
 /// verdict.
-const AGAIN: Duration = Duration::from_millis(200);
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// What is known of a file.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hostler_actors::host::language_server::documents::{Document, TextHash};
+use hostler_actors::host::language_server::documents::Document;
 use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
     Change, Finding,
 };
@@ -226,31 +226,44 @@ impl After {
             let (folder, cancel) = (folder.clone(), cancel.clone());
             looks.spawn(async move {
                 let Watched { server, file, .. } = &before.watched;
+                if !before.written {
+                    let settled = before.watched.settled(&folder, until).await;
+                    let judgement = settled.map(|settled| match settled {
+                        Ok(found) => Judgement::Fresh(found),
+                        Err(reason) => Judgement::Pending(reason),
+                    });
+                    return (before, None, judgement);
+                }
                 let read = documents::read(&folder, file, &server.language_id).await;
                 let judgement = match &read {
-                    Ok(document) if before.is_ours(document.hash) => {
+                    Ok(document) => {
                         let left = until.saturating_duration_since(Instant::now());
-                        Some(judge(server, document, before.written, left, &cancel).await)
+                        Some(judge(server, document, true, left, &cancel).await)
                     }
-                    _ => None,
+                    Err(_) => None,
                 };
-                (before, read, judgement)
+                (before, Some(read), judgement)
             });
         }
         for (before, read, judgement) in looks.join_all().await {
-            self.take(before, &read, judgement);
+            self.take(before, read, judgement);
         }
     }
 
     fn take(
         &mut self,
         before: Before,
-        read: &Result<Document, DocumentError>,
+        read: Option<Result<Document, DocumentError>>,
         judgement: Option<Judgement>,
     ) {
         let written = before.written;
-        let (watched, baseline) = before.baseline(read.as_ref().ok());
-        match (judgement, read) {
+        let (document, error) = match read {
+            Some(Ok(document)) => (Some(document), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        let (watched, baseline) = before.baseline(document.as_ref());
+        match (judgement, error) {
             (Some(Judgement::Fresh(found)), _) => {
                 self.written.verified += usize::from(written);
                 self.known.push((baseline, found));
@@ -260,7 +273,7 @@ impl After {
                 self.waiting.push((watched, baseline));
             }
             (Some(Judgement::NoServer(reason)), _) if written => self.written.lacking.push(reason),
-            (None, Err(error)) if written && !error.is_missing() => {
+            (None, Some(error)) if !error.is_missing() => {
                 self.written.lacking.push(error.to_string());
             }
             _ => {}
@@ -335,10 +348,6 @@ fn wait(
 }
 
 impl Before {
-    fn is_ours(&self, hash: TextHash) -> bool {
-        self.watched.only_if.is_none_or(|before| before == hash)
-    }
-
     fn baseline(self, now: Option<&Document>) -> (Watched, Baseline) {
         let lines = match (&self.text, now) {
             (Some(old), Some(new)) => changed_lines(old, &new.text),

@@ -43,7 +43,7 @@ impl Bench {
             folder: Folder::open(&work).unwrap(),
             seen: Default::default(),
             handles: OutputHandles::new(run, &place.path().join("data"), LIMITS),
-            background: Background::new(table.clone(), Some(entry.id())),
+            background: Background::new(entry.anchor()),
             env: std::env::vars_os().collect(),
             locks: Default::default(),
             languages: languages(&servers, &table, Arc::clone(&launch)),

@@ -222,6 +222,7 @@ impl Documents {
                 unsaved: true,
                 suspect: None,
                 findings: None,
+                asking: Arc::default(),
             };
             steps.out.extend(open.told.then(|| open.opening()));
             self.open.insert(Arc::clone(&document.path), open);
@@ -294,6 +295,11 @@ impl Documents {
         let open = self.open.get(path)?;
         let (proof, _) = self.about(path)?;
         open.findings.clone().filter(|kept| kept.proof == proof && open.suspect.is_none())
+    }
+
+    /// Returns what whoever asks for a verdict on a document holds meanwhile.
+    pub(super) fn asking(&self, path: &Path) -> Option<Arc<tokio::sync::Mutex<()>>> {
+        self.open.get(path).map(|open| Arc::clone(&open.asking))
     }
 
     pub(super) fn list(&self) -> Vec<OpenDocument> {

@@ -48,6 +48,9 @@ pub(super) struct Open {
     /// The file changed and nobody has brought the new text.
     pub(super) suspect: Option<Instant>,
     pub(super) findings: Option<Arc<Findings>>,
+    /// Held by whoever asks for a verdict, so that runs which want the same one
+    /// share the answer.
+    pub(super) asking: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Open {

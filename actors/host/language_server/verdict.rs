@@ -112,7 +112,19 @@ impl Lease {
                 return Err(Stopped::Superseded);
             };
             wait.about = Some(proof);
+            if let Some(kept) = self.kept(path, proof) {
+                return Ok(kept);
+            }
             if !synced.pull.is_empty() {
+                let asking = lock(&self.documents).asking(path);
+                let _asking = match &asking {
+                    Some(asking) => Some(asking.lock().await),
+                    None => None,
+                };
+                // Another run may have asked the same meanwhile.
+                if let Some(kept) = self.kept(path, proof) {
+                    return Ok(kept);
+                }
                 wait.reason = "it has not answered yet".to_owned();
                 if let Some(report) = pull(live, path, &synced).await? {
                     if let Some(findings) = self.keep(live, path, report, proof) {
@@ -143,6 +155,11 @@ impl Lease {
                 }
             }
         }
+    }
+
+    /// Returns what was proved already of just this.
+    fn kept(&self, path: &Path, proof: Proof) -> Option<Arc<Findings>> {
+        lock(&self.documents).kept(path).filter(|kept| kept.proof == proof)
     }
 
     fn keep(

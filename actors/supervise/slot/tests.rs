@@ -89,7 +89,7 @@ impl Life {
     }
 }
 
-fn check(policy: Policy, script: &str, expected: Expect) {
+fn check(policy: Policy, script: &str, expected: &Expect) {
     let now = Instant::now();
     let slot = Slot::new(policy);
     let mut life = Life { slot, start: now, now, armed: Some((Token(0), now)) };
@@ -97,11 +97,11 @@ fn check(policy: Policy, script: &str, expected: Expect) {
     expected.assert_eq(&lines);
 }
 
-fn at_once(script: &str, expected: Expect) {
+fn at_once(script: &str, expected: &Expect) {
     check(Policy::DEFAULT, script, expected);
 }
 
-fn on_use(script: &str, expected: Expect) {
+fn on_use(script: &str, expected: &Expect) {
     check(Policy { restart: Restart::OnUse, ..Policy::DEFAULT }, script, expected);
 }
 
@@ -109,7 +109,7 @@ fn on_use(script: &str, expected: Expect) {
 fn starts_on_use_and_restarts_at_once() {
     at_once(
         "use use ready use die use empty ready",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         use       Starting
         ready     Up
@@ -126,7 +126,7 @@ fn starts_on_use_and_restarts_at_once() {
 fn five_deaths_make_it_failed_and_five_minutes_heal_it() {
     at_once(
         "use die empty die empty due die empty due die empty due die empty use due ready",
-        expect![[r#"
+        &expect![[r#"
             use       Starting                           Spawn(#1) Arm(30.0)
             die       Emptying(Start)                    AwaitEmpty(#1)
             empty     Starting                           Spawn(#2) Arm(30.0)
@@ -153,7 +153,7 @@ fn deaths_that_lie_far_apart_never_make_it_failed() {
     at_once(
         "use ready die empty ready +61 die empty ready +61 die empty ready +61 die empty \
          ready +61 die empty ready +61 die empty",
-        expect![[r#"
+        &expect![[r#"
             use       Starting                           Spawn(#1) Arm(30.0)
             ready     Up
             die       Emptying(Start)                    AwaitEmpty(#1)
@@ -186,7 +186,7 @@ fn deaths_that_lie_far_apart_never_make_it_failed() {
 fn a_start_that_takes_too_long_is_killed_and_counts() {
     at_once(
         "use due quit empty",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         due       Starting                           Kill(#1)
         quit      Emptying(Start)                    AwaitEmpty(#1)
@@ -199,7 +199,7 @@ fn a_start_that_takes_too_long_is_killed_and_counts() {
 fn stays_stopped_whatever_comes_late() {
     at_once(
         "use ready stop use die empty use due old:ready old:die renew",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         stop      Stopping(Stay)                     Goodbye(#1) Arm(5.0)
@@ -219,7 +219,7 @@ fn stays_stopped_whatever_comes_late() {
 fn a_stop_during_a_backoff_is_not_undone_by_its_timer() {
     at_once(
         "use die empty die empty stop old:due due",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         die       Emptying(Start)                    AwaitEmpty(#1)
         empty     Starting                           Spawn(#2) Arm(30.0)
@@ -236,7 +236,7 @@ fn a_stop_during_a_backoff_is_not_undone_by_its_timer() {
 fn a_goodbye_that_takes_too_long_ends_in_a_kill() {
     at_once(
         "use ready stop due die empty",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         stop      Stopping(Stay)                     Goodbye(#1) Arm(5.0)
@@ -251,7 +251,7 @@ fn a_goodbye_that_takes_too_long_ends_in_a_kill() {
 fn rests_when_nobody_needs_it_and_comes_back_on_use() {
     at_once(
         "use ready rest use quit empty ready rest quit use empty",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         rest      Stopping(Rest)                     Goodbye(#1) Arm(5.0)
@@ -271,7 +271,7 @@ fn rests_when_nobody_needs_it_and_comes_back_on_use() {
 fn renewal_forgives_all_deaths() {
     at_once(
         "use die empty die empty due die empty due die empty due die empty renew die empty",
-        expect![[r#"
+        &expect![[r#"
             use       Starting                           Spawn(#1) Arm(30.0)
             die       Emptying(Start)                    AwaitEmpty(#1)
             empty     Starting                           Spawn(#2) Arm(30.0)
@@ -297,7 +297,7 @@ fn renewal_forgives_all_deaths() {
 fn renewal_of_one_that_is_up_says_goodbye_first() {
     at_once(
         "use ready renew quit empty ready",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         renew     Stopping(Start)                    Goodbye(#1) Arm(5.0)
@@ -312,7 +312,7 @@ fn renewal_of_one_that_is_up_says_goodbye_first() {
 fn events_of_an_earlier_incarnation_are_ignored() {
     at_once(
         "use die empty old:ready old:die old:empty old:due ready old:die",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         die       Emptying(Start)                    AwaitEmpty(#1)
         empty     Starting                           Spawn(#2) Arm(30.0)
@@ -330,7 +330,7 @@ fn events_of_an_earlier_incarnation_are_ignored() {
 fn a_bug_is_counted_and_the_resource_comes_back() {
     at_once(
         "use ready bug empty ready",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         bug       Emptying(Start)                    CountBug AwaitEmpty(#1)
@@ -344,7 +344,7 @@ fn a_bug_is_counted_and_the_resource_comes_back() {
 fn one_that_restarts_on_use_rests_after_a_death() {
     on_use(
         "use ready die empty use ready die empty",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         die       Emptying(Rest)                     AwaitEmpty(#1)
@@ -361,7 +361,7 @@ fn one_that_restarts_on_use_rests_after_a_death() {
 fn one_that_restarts_on_use_fails_too_and_is_idle_again_later() {
     on_use(
         "use die empty use die empty use die empty use die empty use die empty use due use",
-        expect![[r#"
+        &expect![[r#"
             use       Starting                           Spawn(#1) Arm(30.0)
             die       Emptying(Rest)                     AwaitEmpty(#1)
             empty     Idle
@@ -388,7 +388,7 @@ fn one_that_restarts_on_use_fails_too_and_is_idle_again_later() {
 fn an_end_that_nobody_asked_for_and_nobody_regrets() {
     at_once(
         "use ready quit empty use",
-        expect![[r#"
+        &expect![[r#"
         use       Starting                           Spawn(#1) Arm(30.0)
         ready     Up
         quit      Emptying(Rest)                     AwaitEmpty(#1)

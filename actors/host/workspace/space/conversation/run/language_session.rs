@@ -214,7 +214,7 @@ impl Actor for LanguageSession {
             LanguageSessionMsg::WaitEnded(id, settled) => state.wait_ended(id, settled),
             LanguageSessionMsg::TakeLate(port) => reply(port, std::mem::take(&mut state.late)),
             LanguageSessionMsg::FirstMention(cause, port) => {
-                reply(port, state.mentioned.insert(cause))
+                reply(port, state.mentioned.insert(cause));
             }
         }
         state.show();

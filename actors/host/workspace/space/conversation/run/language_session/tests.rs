@@ -34,6 +34,7 @@ struct Bench {
     table: StatusTable,
 }
 
+#[expect(clippy::disallowed_methods, reason = "a session without a run, for its own tests")]
 async fn bench() -> Bench {
     let (servers, table) = (FakeServers::default(), StatusTable::default());
     let arguments = Args {

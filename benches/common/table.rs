@@ -1,0 +1,69 @@
+//! How every bench prints: floor, ours, peer and goal of one run, and the ratio.
+//!
+//! A bench measures and says; it does not judge by exit code, since a shared
+//! machine has slow moments.
+
+use std::fmt::Write as _;
+
+/// One measured figure.
+pub struct Figure {
+    /// What was measured.
+    pub what: &'static str,
+    /// The unit of all numbers of the row.
+    pub unit: &'static str,
+    /// What could at best be reached, measured in the same run.
+    pub floor: Option<f64>,
+    /// What we reach.
+    pub ours: f64,
+    /// What others reach, and who.
+    pub peer: Option<(f64, &'static str)>,
+    /// At most this.
+    pub goal: f64,
+}
+
+/// Prints figures as a table.
+pub fn print(figures: &[Figure]) {
+    let mut text = format!(
+        "{:<58} {:>10} {:>10} {:>8} {:>10} {:>10}  {}\n",
+        "figure", "floor", "ours", "ratio", "goal", "met", "peer"
+    );
+    for figure in figures {
+        let number = |value: f64| format!("{value:.3}");
+        let floor = figure.floor.map_or_else(|| "-".to_owned(), number);
+        let ratio = figure
+            .floor
+            .filter(|floor| *floor > 0.0)
+            .map_or_else(|| "-".to_owned(), |floor| format!("{:.2}x", figure.ours / floor));
+        let met = if figure.ours <= figure.goal { "yes" } else { "NO" };
+        let peer = figure.peer.map_or_else(String::new, |(value, who)| {
+            format!("{value} ({who}, {:.1}x ours)", value / figure.ours.max(1e-9))
+        });
+        let what = format!("{} [{}]", figure.what, figure.unit);
+        let _ = writeln!(
+            text,
+            "{what:<58} {floor:>10} {:>10} {ratio:>8} {:>10} {met:>10}  {peer}",
+            number(figure.ours),
+            number(figure.goal),
+        );
+    }
+    println!("{text}");
+}
+
+/// Returns the value below which `share` of the samples lie.
+pub fn quantile(samples: &mut [f64], share: f64) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let last = samples.len().saturating_sub(1);
+    samples.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+/// Returns a process's resident bytes.
+pub fn resident(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+/// Returns how many descriptors this process has open.
+pub fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}

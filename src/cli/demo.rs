@@ -1,0 +1,96 @@
+//! `hostler demo [PART…]`: the product at work, watched by a person.
+//!
+//! Each part hosts a tree on folders of its own, drives it over its socket as any
+//! harness would, checks what it is told, and ends by itself: the demo is the
+//! product, and a wrong answer fails it. On a terminal it is drawn, elsewhere it
+//! is plain lines.
+
+mod python;
+mod remote;
+mod show;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hostler_actors::ports::BoxFuture;
+
+use super::args::DemoArgs;
+use super::attach::{Hosted, host};
+use super::exit::{Done, Exit, Refusal};
+use super::{Ground, out};
+use crate::daemon::DataFolder;
+use crate::serve::client::Client;
+use remote::Broken;
+use show::Show;
+
+/// How long a part may take: `spec`'s 20 s a part.
+const PART_BOUND: Duration = Duration::from_secs(20);
+
+/// One part of the demo.
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    run: for<'a> fn(&'a Stage, Arc<Show>) -> BoxFuture<'a, Result<(), Broken>>,
+}
+
+const PARTS: &[Part] = &[Part {
+    name: "python",
+    about: "8 runs on one Python project share one pyright, which is killed half-way",
+    run: |stage, show| Box::pin(python::part(stage, show)),
+}];
+
+/// What a part plays on.
+struct Stage {
+    hosted: Hosted,
+    client: Client,
+    /// A folder that is gone with the part.
+    folder: PathBuf,
+    /// The environment that runs get.
+    env: Vec<(String, String)>,
+}
+
+/// Shows the parts that were named, or all.
+pub(crate) async fn demo(ground: &Ground, args: &DemoArgs) -> Done {
+    let chosen = choose(&args.parts)?;
+    for part in chosen {
+        out::say(format_args!("{}: {}", part.name, part.about));
+        play(ground, part).await?;
+    }
+    Ok(Exit::Done)
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Part>, Refusal> {
+    if names.is_empty() {
+        return Ok(PARTS.iter().collect());
+    }
+    let find = |name: &String| {
+        PARTS.iter().find(|part| part.name == name).ok_or_else(|| {
+            let known: Vec<_> = PARTS.iter().map(|part| part.name).collect();
+            Refusal::usage(format!("there is no part `{name}`; there are: {}", known.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+async fn play(ground: &Ground, part: &Part) -> Result<(), Refusal> {
+    let folder = tempfile::Builder::new().prefix("hostler-demo-").tempdir();
+    let folder = folder.map_err(Refusal::failed)?;
+    let private = ground.folders(None)?.private().map_err(Refusal::usage)?;
+    let hosted = host(ground, DataFolder::Private(private), true).await?;
+    let client = Client::new(hosted.daemon.folders().socket());
+    let pairs = ground.sources.environment.texts();
+    let env = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let stage = Stage { hosted, client, folder: folder.path().to_owned(), env };
+    let show = Arc::new(Show::begin());
+    let played = tokio::time::timeout(PART_BOUND, (part.run)(&stage, Arc::clone(&show))).await;
+    drop(show);
+    let left = stage.hosted.end(false).await;
+    out::say(format_args!("processes left: {left}"));
+    match played {
+        Ok(Ok(())) if left == 0 => Ok(()),
+        Ok(Ok(())) => Err(Refusal::failed(format!("{left} processes are left"))),
+        Ok(Err(broken)) => Err(Refusal::failed(broken)),
+        Err(_) => Err(Refusal::timed_out(format!("{}: not over in {PART_BOUND:?}", part.name))),
+    }
+}

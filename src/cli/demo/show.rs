@@ -1,0 +1,72 @@
+//! How a person watches a part: a line per run that moves on a terminal, plain
+//! lines elsewhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::out;
+
+/// What is on the screen.
+pub(super) struct Show {
+    bars: MultiProgress,
+    plain: bool,
+}
+
+/// One run's line.
+pub(super) struct Line {
+    bar: ProgressBar,
+}
+
+impl Show {
+    /// Begins with nothing.
+    pub(super) fn begin() -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let target =
+            if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        Self { bars: MultiProgress::with_draw_target(target), plain }
+    }
+
+    /// Adds a line for something that takes so many steps.
+    pub(super) fn line(&self, name: &str, steps: u64) -> Line {
+        let bar = self.bars.add(ProgressBar::new(steps));
+        let style = ProgressStyle::with_template("{prefix:20} {bar:24} {pos:>3}/{len} {wide_msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Line { bar }
+    }
+
+    /// Says something that stays.
+    pub(super) fn say(&self, text: &str) {
+        if self.plain {
+            out::say(text);
+        } else {
+            self.bars.suspend(|| out::say(text));
+        }
+    }
+}
+
+impl Line {
+    /// Shows what was done, one step on.
+    pub(super) fn step(&self, text: &str) {
+        self.bar.inc(1);
+        self.bar.set_message(text.to_owned());
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Show {
+    fn drop(&mut self) {
+        // What is drawn is gone; what was said stays.
+        let _ = self.bars.clear();
+    }
+}

@@ -1,0 +1,153 @@
+//! Changes in the order in which they happened, with a cursor per server, pure.
+//!
+//! A file that changes a thousand times is kept once, at its latest place. What is
+//! told as a whole is the change since the cursor: created and then changed is
+//! created, created and then deleted is nothing that anybody must hear of.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use hostler_actors::host::language_server::spec::ServerKey;
+use hostler_actors::ports::{FileChange, FileChangeKind};
+
+/// Files remembered at most; beyond that the log says that it lost some.
+const MOST: usize = 50_000;
+
+/// What changed since a server last asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Since {
+    /// The changes, oldest first.
+    pub(crate) changes: Vec<FileChange>,
+    /// Is that all: false after an overflow, or where not everything is watched.
+    pub(crate) complete: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: u64,
+    kind: FileChangeKind,
+    /// Where the file's present life began, to tell created from changed.
+    born: Option<u64>,
+}
+
+/// The changes of one root.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    now: u64,
+    entries: HashMap<Arc<Path>, Entry>,
+    cursors: HashMap<ServerKey, u64>,
+    lost_at: Option<u64>,
+    partial: bool,
+}
+
+impl Log {
+    /// Adds a change.
+    pub(super) fn add(&mut self, change: FileChange) {
+        self.now += 1;
+        let born = match change.kind {
+            FileChangeKind::Created => Some(self.now),
+            FileChangeKind::Changed | FileChangeKind::Deleted => {
+                self.entries.get(&change.path).and_then(|entry| entry.born)
+            }
+        };
+        self.entries.insert(change.path, Entry { at: self.now, kind: change.kind, born });
+        if self.entries.len() > MOST {
+            self.entries.clear();
+            self.lose();
+        }
+    }
+
+    /// Takes note that changes happened which nobody will ever name.
+    pub(super) fn lose(&mut self) {
+        self.now += 1;
+        self.lost_at = Some(self.now);
+    }
+
+    /// Takes note that not everything is watched.
+    pub(super) fn give_up(&mut self) {
+        self.partial = true;
+    }
+
+    /// Returns what is new to a server and moves its cursor.
+    pub(super) fn since(&mut self, server: &ServerKey) -> Since {
+        let Some(cursor) = self.cursors.insert(server.clone(), self.now) else {
+            return Since { changes: Vec::new(), complete: !self.partial };
+        };
+        let mut found = BTreeMap::new();
+        for (path, entry) in &self.entries {
+            if entry.at > cursor {
+                let is_new = entry.born.is_some_and(|born| born > cursor);
+                let kind = match (entry.kind, is_new) {
+                    (FileChangeKind::Deleted, true) => continue,
+                    (FileChangeKind::Changed, true) => FileChangeKind::Created,
+                    (kind, _) => kind,
+                };
+                found.insert(entry.at, FileChange { path: Arc::clone(path), kind });
+            }
+        }
+        self.forget();
+        let lost = self.lost_at.is_some_and(|at| at > cursor);
+        Since { changes: found.into_values().collect(), complete: !lost && !self.partial }
+    }
+
+    /// Drops what every server has heard of.
+    fn forget(&mut self) {
+        let oldest = self.cursors.values().min().copied().unwrap_or(self.now);
+        self.entries.retain(|_, entry| entry.at > oldest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::tests::key;
+
+    /// `+a` creates, `~a` changes, `-a` deletes, `!` loses, `1?` lets server 1 ask.
+    fn play(script: &str) -> Vec<String> {
+        let mut log = Log::default();
+        let mut answers = Vec::new();
+        for word in script.split_whitespace() {
+            if let Some(server) = word.strip_suffix('?') {
+                let since = log.since(&key(server));
+                let mark = |kind| match kind {
+                    FileChangeKind::Created => '+',
+                    FileChangeKind::Changed => '~',
+                    FileChangeKind::Deleted => '-',
+                };
+                let changes = since.changes.iter();
+                let mut answer: Vec<_> = changes
+                    .map(|change| format!("{}{}", mark(change.kind), change.path.display()))
+                    .collect();
+                answer.extend((!since.complete).then(|| "incomplete".to_owned()));
+                answers.push(answer.join(" "));
+            } else if word == "!" {
+                log.lose();
+            } else {
+                let kind = match &word[..1] {
+                    "+" => FileChangeKind::Created,
+                    "~" => FileChangeKind::Changed,
+                    _ => FileChangeKind::Deleted,
+                };
+                log.add(FileChange { path: Path::new(&word[1..]).into(), kind });
+            }
+        }
+        answers
+    }
+
+    #[test]
+    fn each_server_hears_of_each_change_once() {
+        assert_eq!(play("1? 2? +a ~b 1? ~a 1? 2? 2?"), ["", "", "+a ~b", "~a", "~b +a", ""]);
+    }
+
+    #[test]
+    fn what_came_and_went_between_two_questions_is_nothing() {
+        assert_eq!(play("1? +a ~a -a 1?"), ["", ""]);
+        assert_eq!(play("1? -a +a 1?"), ["", "+a"]);
+    }
+
+    #[test]
+    fn what_was_lost_is_said_once_to_each() {
+        assert_eq!(play("1? 2? ! +a 1? 1? 2?"), ["", "", "+a incomplete", "", "+a incomplete"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Real files under a real watch.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hostler_actors::host::language_server::spec::{Recipe, ServerSpec};
+use hostler_actors::ports::Posture;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::*;
+
+pub(super) fn key(name: &str) -> ServerKey {
+    let spec = ServerSpec {
+        name: name.to_owned(),
+        root: PathBuf::from("/root"),
+        program: PathBuf::from("/server"),
+        args: Vec::new(),
+        env: Vec::new(),
+        posture: Posture::Writable,
+        initialization_options: serde_json::Value::Null,
+        settings: serde_json::Value::Null,
+        recipe: Recipe::Pull,
+        start_deadline: Duration::from_secs(1),
+        linger: Duration::from_secs(1),
+        private_to: None,
+    };
+    spec.key()
+}
+
+fn names(since: &Since, root: &Path) -> Vec<String> {
+    assert!(since.complete);
+    let below = |change: &FileChange| change.path.strip_prefix(root).unwrap().display().to_string();
+    let mut names: Vec<_> = since.changes.iter().map(below).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn what_happened_before_a_question_is_known_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for pruned in ["node_modules", "src"] {
+        std::fs::create_dir(root.join(pruned)).unwrap();
+    }
+    let watches = Watches::new(Arc::new(|_| {}));
+    let watch = watches.of(root).unwrap();
+    assert!(Arc::ptr_eq(&watch, &watches.of(root).unwrap()), "one watch per root");
+    assert_eq!(names(&watch.since(&key("a")), root), [""; 0]);
+    std::fs::write(root.join("src/a.py"), "a").unwrap();
+    std::fs::write(root.join("node_modules/noise.js"), "a").unwrap();
+    std::fs::create_dir_all(root.join("new/deep")).unwrap();
+    std::fs::write(root.join("new/deep/b.py"), "b").unwrap();
+    assert_eq!(names(&watch.since(&key("a")), root), ["new/deep/b.py", "src/a.py"]);
+    std::fs::write(root.join("new/deep/b.py"), "again").unwrap();
+    std::fs::remove_file(root.join("src/a.py")).unwrap();
+    assert_eq!(names(&watch.since(&key("a")), root), ["new/deep/b.py", "src/a.py"]);
+}
+
+#[tokio::test]
+async fn a_root_that_goes_is_told_without_being_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let watches = Watches::new(Arc::new(move |root| {
+        let _ = tell.send(root.to_owned());
+    }));
+    let watch = watches.of(&root).unwrap();
+    std::fs::remove_dir(&root).unwrap();
+    let gone = timeout(Duration::from_secs(30), told.recv()).await.unwrap().unwrap();
+    assert_eq!(gone, root);
+    drop(watch);
+}

@@ -1,0 +1,251 @@
+//! The hostler binary as a stranger uses it: processes, pipes and JSON lines.
+//!
+//! Every wait is bounded, and whatever a test started is killed when the test's
+//! value is dropped, so that a failing test leaves nothing either.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Against hangs only: far above what anything here takes.
+pub const BOUND: Duration = Duration::from_secs(60);
+
+/// A home of its own, so that nothing of the machine's user is read or written.
+pub struct Home(tempfile::TempDir);
+
+impl Home {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns a folder below it, made.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Prepares a command with this home.
+    pub fn hostler(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
+        command
+            .args(args)
+            .env("HOME", self.path())
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_RUNTIME_DIR")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.hostler(args).output().unwrap()
+    }
+
+    /// Opens a session on a folder.
+    pub fn session(&self, dir: &Path, more: &[&str]) -> Session {
+        let mut command = self.hostler(&["session", "--dir"]);
+        command.arg(dir).args(more);
+        Session::start(command)
+    }
+
+    /// Starts a daemon on the usual data folder and waits until it serves.
+    pub fn serve(&self) -> Running {
+        let mut command = self.hostler(&["serve"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let daemon = Running(child);
+        eventually("the daemon serves", || self.run(&["status", "--json"]).status.success());
+        daemon
+    }
+
+    /// Returns the daemon's report.
+    pub fn report(&self) -> Value {
+        let output = self.run(&["status", "--json"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+/// Returns bytes as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until something holds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + BOUND;
+    while !holds() {
+        assert!(Instant::now() < until, "not within {BOUND:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Says whether a process is there and not a zombie.
+pub fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+}
+
+/// Returns the processes whose environment carries this text: it reaches every
+/// child, also one that left its group and session.
+pub fn marked(mark: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.windows(mark.len()).any(|window| window == mark.as_bytes()) && lives(*pid)
+        })
+        .collect()
+}
+
+/// A process that is killed when the test is over.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).unwrap());
+        nix::sys::signal::kill(pid, signal).unwrap();
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        eventually("the process ends", || {
+            status = self.0.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A `hostler session`.
+pub struct Session {
+    pub process: Running,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    early: Vec<Value>,
+    last: u64,
+    pub ready: Value,
+}
+
+impl Session {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (send, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).expect("a line of JSON");
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdin = child.stdin.take();
+        let mut session = Self {
+            process: Running(child),
+            stdin,
+            lines,
+            early: Vec::new(),
+            last: 0,
+            ready: Value::Null,
+        };
+        session.ready = session.line(|line| line["event"] == "ready");
+        session
+    }
+
+    /// Returns the first line that fits, and keeps the others for later.
+    pub fn line(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        if let Some(at) = self.early.iter().position(&fits) {
+            return self.early.remove(at);
+        }
+        loop {
+            let line = self.lines.recv_timeout(BOUND).expect("a line in time");
+            if fits(&line) {
+                return line;
+            }
+            self.early.push(line);
+        }
+    }
+
+    /// Sends a line as it is.
+    pub fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("an open pipe");
+        writeln!(stdin, "{line}").unwrap();
+    }
+
+    /// Sends a call and returns its id.
+    pub fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
+        self.last += 1;
+        let line = json!({"id": self.last, "call": tool, "arguments": arguments});
+        self.send(&line.to_string());
+        self.last
+    }
+
+    /// Waits for the answer to an id.
+    pub fn answer(&mut self, id: u64) -> Value {
+        self.line(|line| line["id"] == id)
+    }
+
+    /// Makes a call and returns its result.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let id = self.begin(tool, arguments);
+        self.answer(id)["result"].clone()
+    }
+
+    /// Makes a call that succeeds and returns its text.
+    pub fn text(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_eq!(result["is_error"], false, "{result:#}");
+        result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Makes a call that fails and returns what it says.
+    pub fn failure(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_eq!(result["is_error"], true, "{result:#}");
+        result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Sends a control and returns the whole answer.
+    pub fn control(&mut self, control: &str, more: Value) -> Value {
+        self.last += 1;
+        let mut line = json!({"id": self.last, "control": control});
+        if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
+            line.extend(more);
+        }
+        self.send(&line.to_string());
+        self.answer(self.last)
+    }
+
+    /// Ends the input, and waits for the process.
+    pub fn end(mut self) -> ExitStatus {
+        self.stdin = None;
+        self.process.wait()
+    }
+
+    /// Closes the input and goes on.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+}
