@@ -96,10 +96,11 @@ pub(crate) fn introduced_line(folder: &Path, new: &Introduced) -> String {
 }
 
 fn one_line(message: &str) -> String {
-    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(MESSAGE) {
-        Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()),
-        None => words,
+    let lines: Vec<_> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = lines.join("; ");
+    match line.char_indices().nth(MESSAGE) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line,
     }
 }
 
@@ -207,13 +208,13 @@ mod tests {
     #[test]
     fn a_finding_is_one_line() {
         let shown = line(Path::new("/w"), &finding("/w/a/b.py", 3, Severity::Error));
-        assert_eq!(shown, "a/b.py:3:2 error no such thing (reportX) [pyright]");
+        assert_eq!(shown, "a/b.py:3:2 error no; such thing (reportX) [pyright]");
         let new =
             Introduced { finding: finding("/x/b.py", 3, Severity::Warning), others: vec![5, 9] };
         let shown = introduced_line(Path::new("/w"), &new);
         assert_eq!(
             shown,
-            "/x/b.py:3:2 warning no such thing (reportX) [pyright]; the same on line 5, 9"
+            "/x/b.py:3:2 warning no; such thing (reportX) [pyright]; the same on line 5, 9"
         );
     }
 
