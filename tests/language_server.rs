@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+mod installed;
 mod moods;
 mod pyright;
 

@@ -10,6 +10,7 @@
 //! close before it, or stay open long after it in a grandchild's hands.
 
 mod answers;
+mod changes;
 mod connection;
 pub mod diagnostics;
 pub mod documents;
@@ -44,7 +45,7 @@ use crate::ports::{Ended, LaunchError, Launched};
 use crate::supervise::Report;
 use crate::supervise::exit::Exit;
 use connection::{Connection, Incoming};
-use documents::SharedDocuments;
+use documents::{SharedDocuments, lock};
 use handshake::{ServerFacts, initialize_params};
 use resource::{ServerResource, order};
 use running::{Running, SyncOrder};
@@ -115,6 +116,8 @@ impl Actor for LanguageServer {
     ) -> Result<State, ActorProcessingErr> {
         let ServerResource { spec, launch, documents } = resource;
         let order = order(&spec);
+        // The process finds on disk what changed before it.
+        lock(&documents).take_untold();
         tokio::spawn(async move {
             // If nobody is left to take it, dropping it kills the tree.
             let _ = myself.cast(LanguageServerMsg::Launched(launch.launch(order).await));

@@ -50,6 +50,7 @@ impl<R: Resource + Sync> Keeper<R> {
         let status = StatusTable::default();
         let (send, slot) = tokio::sync::oneshot::channel();
         let start = (resource, status.clone(), send);
+        #[expect(clippy::disallowed_methods, reason = "the top of a test's tree: it has the drop")]
         let (actor, _) = Actor::spawn(None, Supervisor(std::marker::PhantomData), start)
             .await
             .expect("a keeper starts");

@@ -2,32 +2,15 @@
 
 use super::*;
 
-/// Finds pyright's entry below the folder of installed tools.
-fn installed() -> Option<PathBuf> {
-    let tools = std::env::var_os("HOSTLER_TOOLS").map(PathBuf::from)?;
-    let entry = Path::new("node_modules/pyright/langserver.index.js");
-    let folders = std::fs::read_dir(&tools).ok()?.flatten().map(|folder| folder.path());
-    std::iter::once(tools)
-        .chain(folders)
-        .map(|folder| folder.join(entry))
-        .find(|entry| entry.exists())
-}
-
-fn node() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap();
-    let found = std::env::split_paths(&path).map(|folder| folder.join("node"));
-    found.into_iter().find(|node| node.exists()).expect("node is installed")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn pyright_answers_and_judges_each_write() {
-    let Some(entry) = installed() else {
-        println!("skipped: no pyright in HOSTLER_TOOLS");
+    let Some((node, entry)) = installed::pyright() else {
+        println!("skipped: HOSTLER_TOOLS holds no pyright, or there is no node");
         return;
     };
     let bench = bench(|spec| {
         spec.name = "pyright".to_owned();
-        spec.program = node();
+        spec.program = node;
         spec.args = vec![entry.into(), "--stdio".into()];
     })
     .await;

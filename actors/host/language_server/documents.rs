@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::changes::Changes;
 use super::diagnostics::{Findings, Proof};
 use super::open_document::{Open, Outgoing, Terms};
 use crate::ids::{Incarnation, RunId};
@@ -21,8 +22,6 @@ use crate::ports::FileChange;
 
 /// Open at once per server. Servers keep each in memory with its analysis.
 const MOST_OPEN: usize = 64;
-/// Changes that wait to be told, and that one notification tells.
-const MOST_CHANGES: usize = 2000;
 
 /// Identifies a text by its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,7 +71,7 @@ pub(super) struct Documents {
     tick: u64,
     epoch: u64,
     moved_at: Instant,
-    untold: Vec<FileChange>,
+    untold: Changes,
 }
 
 /// The documents of a slot, shared by its actor and its callers.
@@ -103,7 +102,7 @@ impl Documents {
             tick: 0,
             epoch: 0,
             moved_at: now,
-            untold: Vec::new(),
+            untold: Changes::default(),
         }
     }
 
@@ -118,7 +117,7 @@ impl Documents {
         self.tick += 1;
         self.at == at
             && self.untold.is_empty()
-            && !self.open.values().any(|open| open.suspect)
+            && !self.open.values().any(|open| open.suspect.is_some())
             && documents.iter().all(|document| {
                 let Some(open) = self.open.get_mut(&document.path) else { return false };
                 open.used = self.tick;
@@ -126,17 +125,17 @@ impl Documents {
             })
     }
 
-    /// Takes changes of files. What was proved before them is so no longer.
-    pub(super) fn changed(&mut self, now: Instant, changes: Vec<FileChange>) {
+    /// Takes changes of files. What was proved before them is so no longer. `false`
+    /// says that there are too many to tell: a fresh process knows better.
+    pub(super) fn changed(&mut self, now: Instant, changes: Vec<FileChange>) -> bool {
         self.move_on(now);
         for change in changes {
             if let Some(open) = self.open.get_mut(&change.path) {
-                open.suspect = true;
+                open.suspect = Some(now);
             }
-            if self.untold.len() < MOST_CHANGES && !self.untold.contains(&change) {
-                self.untold.push(change);
-            }
+            self.untold.add(change);
         }
+        !self.untold.overflowed()
     }
 
     /// Makes every verdict so far stale.
@@ -151,7 +150,7 @@ impl Documents {
     }
 
     /// Takes the changes that the server was not told of.
-    pub(super) fn take_untold(&mut self) -> Vec<FileChange> {
+    pub(super) fn take_untold(&mut self) -> Changes {
         std::mem::take(&mut self.untold)
     }
 
@@ -168,13 +167,13 @@ impl Documents {
         let mut steps = Steps::default();
         self.tick += 1;
         for document in documents {
-            self.bring(now, run, document, terms, &mut steps);
+            self.bring(now, (run, saved), document, terms, &mut steps);
             if saved && let Some(open) = self.open.get_mut(&document.path) {
                 steps.out.extend(open.save(terms));
             }
         }
         let (tick, most) = (self.tick, MOST_OPEN);
-        let suspect: Vec<_> = self.paths_where(|open| open.suspect);
+        let suspect: Vec<_> = self.paths_where(|open| open.suspect.is_some());
         steps.out.extend(suspect.iter().filter_map(|path| self.close(path)));
         while self.open.len() > most {
             let oldest = self.open.iter().filter(|(_, open)| open.used != tick);
@@ -190,7 +189,7 @@ impl Documents {
     fn bring(
         &mut self,
         now: Instant,
-        run: RunId,
+        (run, saved): (RunId, bool),
         document: &Document,
         terms: &Terms<'_>,
         steps: &mut Steps,
@@ -198,13 +197,15 @@ impl Documents {
         if let Some(open) = self.open.get_mut(&document.path) {
             open.runs.insert(run);
             open.used = self.tick;
-            if document.read_at < open.document.read_at {
-                steps.superseded |= open.document.hash != document.hash;
+            let same = open.document.hash == document.hash;
+            let too_old = open.suspect.is_some_and(|since| document.read_at < since && !saved);
+            if too_old || (document.read_at < open.document.read_at && !same) {
+                steps.superseded = true;
                 return;
             }
-            open.suspect = false;
-            if open.document.hash == document.hash {
-                open.document.read_at = document.read_at;
+            open.suspect = None;
+            if same {
+                open.document.read_at = open.document.read_at.max(document.read_at);
                 return;
             }
             self.version += 1;
@@ -219,7 +220,7 @@ impl Documents {
                 used: self.tick,
                 told: terms.opens(),
                 unsaved: true,
-                suspect: false,
+                suspect: None,
                 findings: None,
             };
             steps.out.extend(open.told.then(|| open.opening()));
@@ -258,7 +259,7 @@ impl Documents {
         self.at = at;
         self.move_on(now);
         // Whoever changed these since has said so, and a fresh server reads the disk.
-        let suspect = self.paths_where(|open| open.suspect);
+        let suspect = self.paths_where(|open| open.suspect.is_some());
         suspect.iter().for_each(|path| drop(self.open.remove(path)));
         let mut opened = Vec::new();
         for open in self.open.values_mut() {
@@ -292,7 +293,7 @@ impl Documents {
     pub(super) fn kept(&self, path: &Path) -> Option<Arc<Findings>> {
         let open = self.open.get(path)?;
         let (proof, _) = self.about(path)?;
-        open.findings.clone().filter(|kept| kept.proof == proof && !open.suspect)
+        open.findings.clone().filter(|kept| kept.proof == proof && open.suspect.is_none())
     }
 
     pub(super) fn list(&self) -> Vec<OpenDocument> {

@@ -25,6 +25,7 @@ use super::running::{SyncOrder, Synced};
 use super::spec::ServerSpec;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::FileChange;
+use crate::supervise::slot::Phase;
 use crate::supervise::{Live, SlotHandle, Unavailable, View};
 
 /// Requests of one run under way at once; the rest wait in order, so that a run's
@@ -295,9 +296,13 @@ impl Lease {
     }
 
     /// Says that files changed on disk. Every verdict so far is stale from here on.
+    /// What is over the cap of changes replaces the server's process instead.
     pub fn changed(&self, changes: Vec<FileChange>) {
-        lock(&self.documents).changed(Instant::now(), changes);
-        if let Some(live) = self.slot.view().live {
+        let can_be_told = lock(&self.documents).changed(Instant::now(), changes);
+        let view = self.slot.view();
+        if !can_be_told && matches!(view.phase, Phase::Starting | Phase::Up) {
+            self.reload();
+        } else if let Some(live) = view.live {
             let _ = live.actor.cast(LanguageServerMsg::Changed);
         }
     }

@@ -8,6 +8,7 @@ use lsp_types::notification::{
     Notification,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::diagnostics::Findings;
 use super::documents::Document;
@@ -16,7 +17,6 @@ use super::sync_options::{Change, SyncOptions};
 use super::text::{Encoding, Lines, replacement};
 use super::uri;
 use crate::ids::RunId;
-use crate::ports::{FileChange, FileChangeKind};
 
 /// A notification to send.
 pub(super) type Outgoing = (&'static str, Value);
@@ -46,7 +46,7 @@ pub(super) struct Open {
     /// Is there a text that no `didSave` was sent of.
     pub(super) unsaved: bool,
     /// The file changed and nobody has brought the new text.
-    pub(super) suspect: bool,
+    pub(super) suspect: Option<Instant>,
     pub(super) findings: Option<Arc<Findings>>,
 }
 
@@ -109,20 +109,4 @@ impl Open {
         let params = json!({ "textDocument": identity, "text": with_text.then_some(text) });
         Some((DidSaveTextDocument::METHOD, params))
     }
-}
-
-/// Writes changes as the protocol's notification params.
-pub(super) fn changes_params(changes: &[FileChange]) -> Value {
-    let events: Vec<_> = changes
-        .iter()
-        .map(|change| {
-            let kind = match change.kind {
-                FileChangeKind::Created => 1,
-                FileChangeKind::Changed => 2,
-                FileChangeKind::Deleted => 3,
-            };
-            json!({ "uri": uri::of_path(&change.path), "type": kind })
-        })
-        .collect();
-    json!({ "changes": events })
 }

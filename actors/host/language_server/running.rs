@@ -12,26 +12,25 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::LanguageServerMsg;
 use super::answers::answer;
+use super::changes::Changes;
 use super::connection::Connection;
 use super::diagnostics::Proof;
 use super::documents::{Document, SharedDocuments, lock};
 use super::envelope::Message;
 use super::handshake::ServerFacts;
 use super::observed::Observed;
-use super::open_document::{Outgoing, Terms, changes_params};
+use super::open_document::{Outgoing, Terms};
 use super::progress::Progress;
 use super::registrations::{DIAGNOSTIC, Registrations, WATCHED_FILES};
 use super::spec::ServerSpec;
 use crate::ids::{Incarnation, RunId};
-use crate::ports::{Ended, FileChange, PipeReader, PipeWriter, ProcessTree};
+use crate::ports::{Ended, PipeReader, PipeWriter, ProcessTree};
 
 /// How long a server that answers nothing has for one more answer. A busy one
 /// answers late, and then this is its last word.
 const PING_BOUND: Duration = Duration::from_secs(10);
 /// How long what a process wrote before its end is still read.
 const DRAIN_BOUND: Duration = Duration::from_millis(100);
-/// Changes kept for a server that has not yet said what it watches.
-const MOST_EARLIER: usize = 2000;
 
 /// An order to bring the server's texts up to date.
 #[derive(Debug)]
@@ -66,7 +65,7 @@ pub(super) struct Running {
     registrations: Registrations,
     progress: Progress,
     /// Changes from before it said what it watches.
-    earlier: Vec<FileChange>,
+    earlier: Changes,
     ping: Option<AbortOnDropHandle<()>>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
@@ -105,7 +104,7 @@ impl Running {
             observed: watch::channel(Observed::default()).0,
             registrations: Registrations::default(),
             progress: Progress::default(),
-            earlier: Vec::new(),
+            earlier: Changes::default(),
             ping: None,
             _tasks: [tokio::spawn(writing), tokio::spawn(ending)].map(AbortOnDropHandle::new),
         }
@@ -235,16 +234,13 @@ impl Running {
         if !self.is_up() {
             return;
         }
-        let mut changes = std::mem::take(&mut self.earlier);
-        changes.extend(lock(&self.documents).take_untold());
-        if self.registrations.newest(WATCHED_FILES).is_none() {
-            changes.truncate(MOST_EARLIER);
-            self.earlier = changes;
+        self.earlier.append(lock(&self.documents).take_untold());
+        if self.earlier.is_empty() || self.registrations.newest(WATCHED_FILES).is_none() {
             return;
         }
-        changes.retain(|change| self.registrations.wants(change));
-        if !changes.is_empty() {
-            self.connection.notify(WATCHED_FILES, changes_params(&changes));
+        let told = std::mem::take(&mut self.earlier);
+        for params in told.params(|change| self.registrations.wants(change)) {
+            self.connection.notify(WATCHED_FILES, params);
         }
     }
 

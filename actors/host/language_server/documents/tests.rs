@@ -142,3 +142,25 @@ fn a_verdict_holds_only_for_what_it_was_about() {
     assert!(bench.documents.kept(path).is_none(), "another file's text does");
     assert!(!bench.documents.keep(path, &findings));
 }
+
+#[test]
+fn what_changed_unseen_is_trusted_again_by_a_later_reading_or_by_its_writer() {
+    let mut bench = bench(&json!(2));
+    let old = document("/r/a", "x");
+    bench.sync(1, &old, false);
+    let unseen = |bench: &mut Bench| {
+        let change = FileChange { path: Arc::clone(&old.path), kind: FileChangeKind::Changed };
+        assert!(bench.documents.changed(Instant::now(), vec![change]));
+    };
+    unseen(&mut bench);
+    assert_eq!(bench.sync(1, &document("/r/a", "x"), false), "");
+    unseen(&mut bench);
+    // Who has just written it brings what is there, also if it was read before.
+    assert!(bench.sync(1, &old, true).starts_with("textDocument/didSave"));
+    unseen(&mut bench);
+    let one = std::slice::from_ref(&old);
+    let terms = terms(bench.options, &bench.registrations);
+    let steps = bench.documents.sync(Instant::now(), RunId(1), one, false, &terms);
+    assert!(steps.superseded, "anybody else's older reading may be of anything");
+    assert!(shown(&steps.out).starts_with("textDocument/didClose"));
+}
