@@ -9,6 +9,7 @@
 //! `code`, `message`, `server`, `count`, `also_on_lines`), `total`, `shown`,
 //! `reasons[]`, `perhaps_older[]`, `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
 
+pub(crate) mod details;
 pub(crate) mod documents;
 pub(crate) mod findings;
 pub(crate) mod judgement;
@@ -30,6 +31,7 @@ use crate::folder::Inside;
 use crate::folder::disk::cancelled;
 use crate::seat::Seat;
 use crate::tools::{Cancel, Outcome, Output};
+use details::with;
 use documents::shown;
 use findings::{Cap, Freshness, capped, counted, detail, introduced_detail, introduced_line, line};
 use watch::Watch;
@@ -84,7 +86,7 @@ pub(crate) async fn around(
         .unwrap_or_else(|gone| Written { lacking: vec![gone.to_string()], ..Written::default() });
     let first = files.first().map(Inside::absolute);
     let told = told(seat, &written).await;
-    written.add_to(&mut output, seat.folder.root(), first, told);
+    written.add_to(&mut output, seat.folder.root(), first, &told);
     Ok(output)
 }
 
@@ -120,7 +122,7 @@ impl Written {
         }
     }
 
-    fn add_to(self, output: &mut Output, folder: &Path, first: Option<&Path>, news: Vec<String>) {
+    fn add_to(self, output: &mut Output, folder: &Path, first: Option<&Path>, news: &[String]) {
         let freshness = self.freshness();
         let total: usize = self.introduced.iter().map(Introduced::count).sum();
         let counts = counted(self.introduced.iter().map(|new| (&new.finding, new.count())));
@@ -155,18 +157,13 @@ impl Written {
             output.content.push(Block::Text { text: lines.join("\n") });
         }
         let items: Vec<_> = kept.iter().map(|new| introduced_detail(folder, new)).collect();
-        let shown: usize = kept.iter().map(Introduced::count).sum();
-        if !output.details.is_object() {
-            output.details = json!({});
-        }
-        output.details["freshness"] = json!(freshness);
-        output.details["diagnostics"] = json!(items);
-        output.details["total"] = json!(total);
-        output.details["shown"] = json!(shown);
-        let unsure = unsure.iter().map(|finding| detail(folder, finding));
-        output.details["perhaps_older"] = json!(unsure.collect::<Vec<_>>());
-        output.details["perhaps_older_total"] = json!(total_unsure);
-        output.details["reasons"] = json!(reasons);
+        let unsure: Vec<_> = unsure.iter().map(|finding| detail(folder, finding)).collect();
+        let more = json!({
+            "freshness": freshness, "diagnostics": items, "total": total,
+            "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
+            "perhaps_older": unsure, "perhaps_older_total": total_unsure,
+        });
+        output.details = with(std::mem::take(&mut output.details), more);
     }
 }
 

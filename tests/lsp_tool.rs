@@ -26,6 +26,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Opens a session on the project, or says why that proves nothing here.
+#[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
 fn session(home: &Home) -> Option<(Session, PathBuf)> {
     let dir = project(home);
     let mut session = home.session(&dir, &[]);

@@ -16,6 +16,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::details::with;
 use super::documents::shown;
 
 /// How much of a message is shown, in characters.
@@ -106,17 +107,13 @@ fn one_line(message: &str) -> String {
 
 /// Returns a finding as programs get it.
 pub(crate) fn detail(folder: &Path, finding: &Finding) -> Value {
-    let mut detail = json!(finding);
-    detail["path"] = json!(shown(folder, &finding.path));
-    detail
+    with(json!(finding), json!({ "path": shown(folder, &finding.path) }))
 }
 
 /// Returns new findings of one kind as programs get them.
 pub(crate) fn introduced_detail(folder: &Path, new: &Introduced) -> Value {
-    let mut detail = detail(folder, &new.finding);
-    detail["count"] = json!(new.count());
-    detail["also_on_lines"] = json!(new.others);
-    detail
+    let more = json!({ "count": new.count(), "also_on_lines": new.others });
+    with(detail(folder, &new.finding), more)
 }
 
 /// How much of a list of findings is shown.
