@@ -7,8 +7,9 @@
 //! Details that it adds to the tool's: `freshness` (`fresh`, `still analysing`,
 //! `no server`, `unknown`), `diagnostics[]` (`path`, `line`, `column`, `severity`,
 //! `code`, `message`, `server`, `count`, `also_on_lines`), `total`, `shown`,
-//! `reasons[]`; and to the next result what came late: `late[]` (`of`, the same).
+//! `reasons[]`, `perhaps_older[]`, `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
 
+pub(crate) mod details;
 pub(crate) mod documents;
 pub(crate) mod findings;
 pub(crate) mod judgement;
@@ -19,8 +20,10 @@ mod watch;
 use std::future::Future;
 use std::path::Path;
 
-use hostler_actors::host::workspace::space::conversation::run::language_session::Late;
-use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::Introduced;
+use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
+    Finding, Introduced,
+};
+use hostler_actors::host::workspace::space::conversation::run::language_session::wait::Late;
 use hostler_actors::ports::Block;
 use serde_json::{Value, json};
 
@@ -28,12 +31,16 @@ use crate::folder::Inside;
 use crate::folder::disk::cancelled;
 use crate::seat::Seat;
 use crate::tools::{Cancel, Outcome, Output};
+use details::with;
 use documents::shown;
-use findings::{Cap, Freshness, capped, counted, introduced_detail, introduced_line};
+use findings::{Cap, Freshness, capped, counted, detail, introduced_detail, introduced_line, line};
 use watch::Watch;
 
 /// How much of what a write broke is shown.
 const CAP: Cap = Cap { files: 5, items: 20 };
+
+/// The same for what may be older.
+const UNSURE: Cap = Cap { files: 5, items: 8 };
 
 /// What is known after a write.
 #[derive(Debug, Default)]
@@ -45,8 +52,8 @@ struct Written {
     pending: Vec<String>,
     /// Why there are none.
     lacking: Vec<String>,
-    /// How many findings may be older, as the state before is not known.
-    unsure: usize,
+    /// Errors that may be older: the state before is not known.
+    unsure: Vec<Finding>,
 }
 
 /// Makes a call that writes these files, as given, and adds what it broke.
@@ -79,7 +86,7 @@ pub(crate) async fn around(
         .unwrap_or_else(|gone| Written { lacking: vec![gone.to_string()], ..Written::default() });
     let first = files.first().map(Inside::absolute);
     let told = told(seat, &written).await;
-    written.add_to(&mut output, seat.folder.root(), first, told);
+    written.add_to(&mut output, seat.folder.root(), first, &told);
     Ok(output)
 }
 
@@ -115,7 +122,7 @@ impl Written {
         }
     }
 
-    fn add_to(self, output: &mut Output, folder: &Path, first: Option<&Path>, news: Vec<String>) {
+    fn add_to(self, output: &mut Output, folder: &Path, first: Option<&Path>, news: &[String]) {
         let freshness = self.freshness();
         let total: usize = self.introduced.iter().map(Introduced::count).sum();
         let counts = counted(self.introduced.iter().map(|new| (&new.finding, new.count())));
@@ -125,37 +132,38 @@ impl Written {
                 "diagnostics: still analysing ({}); what comes of it is added to a later result",
                 self.pending.join("; ")
             )),
-            Freshness::Fresh if total == 0 => {
+            Freshness::Fresh if total == 0 && self.unsure.is_empty() => {
                 lines.push("diagnostics: fresh, nothing new".to_owned());
+            }
+            Freshness::Fresh if total == 0 => {
+                lines.push("diagnostics: fresh, but what was wrong before is not known".to_owned());
             }
             Freshness::Fresh => lines.push(format!("diagnostics: fresh, new: {counts}")),
             Freshness::NoServer | Freshness::Unknown => {}
         }
         let reasons: Vec<_> = self.pending.into_iter().chain(self.lacking).collect();
         lines.extend(news.iter().map(|cause| format!("diagnostics: no server: {cause}")));
-        if self.unsure > 0 {
-            lines.push(format!(
-                "(what was wrong before is not known: only what stands on changed lines is shown, \
-                 of {} in all)",
-                self.unsure
-            ));
-        }
         let (kept, cut) = capped(self.introduced, CAP, |new| &new.finding, first);
         lines.extend(kept.iter().map(|new| introduced_line(folder, new)));
         lines.extend(cut);
+        let total_unsure = self.unsure.len();
+        let (unsure, cut) = capped(self.unsure, UNSURE, |finding| finding, first);
+        if !unsure.is_empty() {
+            lines.push("errors that may be older than this write:".to_owned());
+            lines.extend(unsure.iter().map(|finding| line(folder, finding)));
+            lines.extend(cut);
+        }
         if !lines.is_empty() {
             output.content.push(Block::Text { text: lines.join("\n") });
         }
         let items: Vec<_> = kept.iter().map(|new| introduced_detail(folder, new)).collect();
-        let shown: usize = kept.iter().map(Introduced::count).sum();
-        if !output.details.is_object() {
-            output.details = json!({});
-        }
-        output.details["freshness"] = json!(freshness);
-        output.details["diagnostics"] = json!(items);
-        output.details["total"] = json!(total);
-        output.details["shown"] = json!(shown);
-        output.details["reasons"] = json!(reasons);
+        let unsure: Vec<_> = unsure.iter().map(|finding| detail(folder, finding)).collect();
+        let more = json!({
+            "freshness": freshness, "diagnostics": items, "total": total,
+            "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
+            "perhaps_older": unsure, "perhaps_older_total": total_unsure,
+        });
+        output.details = with(std::mem::take(&mut output.details), more);
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn call(ground: &Ground, args: &CallArgs) -> Done {
             }
         }
         Place::Hosted(hosted) => {
-            signals::stop_on_signal(hosted.daemon.stop_requested().clone());
+            signals::stop_on_signal(hosted.daemon.stop_requested());
             let outcome = match hosted.daemon.open(wanted).await {
                 Ok(engagement) => {
                     let (ours, theirs) = tokio::io::duplex(PIPE);

@@ -27,11 +27,14 @@ use show::Show;
 /// How long a part may take: `spec`'s 20 s a part.
 const PART_BOUND: Duration = Duration::from_secs(20);
 
+/// A part being played.
+type Played<'a> = BoxFuture<'a, Result<(), Broken>>;
+
 /// One part of the demo.
 struct Part {
     name: &'static str,
     about: &'static str,
-    run: for<'a> fn(&'a Stage, Arc<Show>) -> BoxFuture<'a, Result<(), Broken>>,
+    run: for<'a> fn(&'a Stage, Arc<Show>) -> Played<'a>,
 }
 
 const PARTS: &[Part] = &[Part {

@@ -34,7 +34,7 @@ pub(crate) async fn serve(ground: &Ground, args: &DataArgs) -> Done {
     }
     let hosted = host(ground, DataFolder::Owned(folders, owned), true).await?;
     let stop = hosted.daemon.stop_requested().clone();
-    signals::stop_on(&[SignalKind::terminate(), SignalKind::interrupt()], stop.clone());
+    signals::stop_on(&[SignalKind::terminate(), SignalKind::interrupt()], &stop);
     if let Ok(mut hangups) = signal(SignalKind::hangup()) {
         let daemon = std::sync::Arc::clone(&hosted.daemon);
         tokio::spawn(async move {

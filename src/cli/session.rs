@@ -29,7 +29,7 @@ pub(crate) async fn session(ground: &Ground, opening: &Opening) -> Done {
             pump(BufReader::new(reader), writer, signals::stop()).await
         }
         Place::Hosted(hosted) => {
-            signals::stop_on_signal(hosted.daemon.stop_requested().clone());
+            signals::stop_on_signal(hosted.daemon.stop_requested());
             let opened = hosted.daemon.open(wanted).await;
             let outcome = match opened {
                 Ok(engagement) => {

@@ -16,6 +16,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::details::with;
 use super::documents::shown;
 
 /// How much of a message is shown, in characters.
@@ -96,26 +97,23 @@ pub(crate) fn introduced_line(folder: &Path, new: &Introduced) -> String {
 }
 
 fn one_line(message: &str) -> String {
-    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(MESSAGE) {
-        Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()),
-        None => words,
+    let lines: Vec<_> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = lines.join("; ");
+    match line.char_indices().nth(MESSAGE) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line,
     }
 }
 
 /// Returns a finding as programs get it.
 pub(crate) fn detail(folder: &Path, finding: &Finding) -> Value {
-    let mut detail = json!(finding);
-    detail["path"] = json!(shown(folder, &finding.path));
-    detail
+    with(json!(finding), json!({ "path": shown(folder, &finding.path) }))
 }
 
 /// Returns new findings of one kind as programs get them.
 pub(crate) fn introduced_detail(folder: &Path, new: &Introduced) -> Value {
-    let mut detail = detail(folder, &new.finding);
-    detail["count"] = json!(new.count());
-    detail["also_on_lines"] = json!(new.others);
-    detail
+    let more = json!({ "count": new.count(), "also_on_lines": new.others });
+    with(detail(folder, &new.finding), more)
 }
 
 /// How much of a list of findings is shown.
@@ -207,13 +205,13 @@ mod tests {
     #[test]
     fn a_finding_is_one_line() {
         let shown = line(Path::new("/w"), &finding("/w/a/b.py", 3, Severity::Error));
-        assert_eq!(shown, "a/b.py:3:2 error no such thing (reportX) [pyright]");
+        assert_eq!(shown, "a/b.py:3:2 error no; such thing (reportX) [pyright]");
         let new =
             Introduced { finding: finding("/x/b.py", 3, Severity::Warning), others: vec![5, 9] };
         let shown = introduced_line(Path::new("/w"), &new);
         assert_eq!(
             shown,
-            "/x/b.py:3:2 warning no such thing (reportX) [pyright]; the same on line 5, 9"
+            "/x/b.py:3:2 warning no; such thing (reportX) [pyright]; the same on line 5, 9"
         );
     }
 

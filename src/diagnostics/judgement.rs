@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hostler_actors::host::language_server::diagnostics::Verdict;
 use hostler_actors::host::language_server::documents::{Document, TextHash};
-use hostler_actors::host::workspace::space::conversation::run::language_session::Target;
 use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::Finding;
+use hostler_actors::host::workspace::space::conversation::run::language_session::wait::Target;
 use tokio::time::{Instant, sleep};
 
 use super::documents;
@@ -47,6 +47,21 @@ pub(crate) async fn judge(
             Judgement::Pending(format!("{name}: {reason}"))
         }
         Verdict::NoServer { reason } => Judgement::NoServer(format!("{name}: {reason}")),
+    }
+}
+
+/// The same for a text that may have been judged already: then nothing is asked.
+pub(crate) async fn judge_before(
+    server: &Server,
+    document: &Document,
+    within: Duration,
+    cancel: &Cancel,
+) -> Judgement {
+    match server.held.server.last_verdict(&document.path) {
+        Some(found) if found.proof.hash == document.hash => {
+            Judgement::Fresh(findings(&server.name(), document, &found))
+        }
+        _ => judge(server, document, false, within, cancel).await,
     }
 }
 

@@ -201,9 +201,17 @@ async fn without_a_baseline_only_changed_lines_are_charged() {
     let bench = bench();
     bench.put("a.py", "error old\nx\n");
     bench.server.set_pace(Pace::After(Duration::from_millis(1_500)));
-    let text = told(&bench, "a.py", "error old\nerror new\n").await;
-    assert!(text.contains("a.py:2:1 error new") && !text.contains("1:1 error old"), "{text}");
-    assert!(text.contains("what was wrong before is not known"), "{text}");
+    bench.put("b.py", "import a\nerror there\n");
+    let (text, details) = write(&bench, "a.py", "error old\nerror new\n").await;
+    assert_eq!(
+        text,
+        "diagnostics: fresh, new: 1 error\n\
+         a.py:2:1 error new (c) [pyright]\n\
+         errors that may be older than this write:\n\
+         a.py:1:1 error old (c) [pyright]\n\
+         b.py:2:1 error there (c) [pyright]"
+    );
+    assert_eq!((&details["total"], &details["perhaps_older_total"]), (&json!(1), &json!(2)));
 }
 
 #[tokio::test(start_paused = true)]

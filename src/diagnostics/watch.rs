@@ -11,18 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hostler_actors::host::language_server::documents::Document;
+use hostler_actors::host::workspace::space::conversation::run::language_session::Gone;
 use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
-    Change, Finding,
+    Change, Finding, Severity,
 };
-use hostler_actors::host::workspace::space::conversation::run::language_session::{
-    Baseline, Gone, Settled, Target, Wait,
+use hostler_actors::host::workspace::space::conversation::run::language_session::wait::{
+    Baseline, Settled, Target, Wait,
 };
 use hostler_actors::ports::{FileChange, FileChangeKind};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::documents::{self, DocumentError};
-use super::judgement::{Judgement, Watched, judge};
+use super::judgement::{Judgement, Watched, judge, judge_before};
 use super::{Written, dependents};
 use crate::folder::{Folder, Inside};
 use crate::seat::Seat;
@@ -100,10 +101,10 @@ impl Watch {
         let began = Instant::now();
         let until = began + seat.languages.config.diagnostics.inline;
         let Self { files, existed, before, lacking } = self;
-        tell_changes(seat, &files, &existed).await?;
         let mut after =
             After { written: Written { lacking, ..Written::default() }, ..After::default() };
         let (main, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|one| one.written);
+        tell_changes(seat, &files, &existed, &main).await?;
         let older = reclaimed(seat, &main).await?;
         after.judge(&seat.folder, main, until, cancel).await;
         if after.waiting.is_empty() {
@@ -162,7 +163,7 @@ async fn look(
         }
     };
     let left = until.saturating_duration_since(Instant::now());
-    let known = match judge(&watched.server, &document, false, left, &cancel).await {
+    let known = match judge_before(&watched.server, &document, left, &cancel).await {
         Judgement::Fresh(found) => Some(found),
         Judgement::Pending(_) | Judgement::NoServer(_) => None,
     };
@@ -170,28 +171,38 @@ async fn look(
         return Some(Before { watched, known, text: Some(document.text), written });
     }
     watched.only_if = Some(document.hash);
-    // Without a baseline nothing in another file can be laid to this write.
-    known.is_some().then_some(Before { watched, known, text: None, written })
+    Some(Before { watched, known, text: None, written })
 }
 
-/// Tells every server of the run of what is new on disk. One that has a document
-/// open gets its text anyway; others learn of it only so.
-async fn tell_changes(seat: &Seat, files: &[Inside], existed: &[bool]) -> Result<(), Gone> {
-    let changes: Vec<_> = files
-        .iter()
-        .zip(existed)
-        .filter_map(|(file, existed)| {
+/// Tells the servers of the run what is new on disk. Those that are about to get the
+/// new text of a changed file need not hear of it twice.
+async fn tell_changes(
+    seat: &Seat,
+    files: &[Inside],
+    existed: &[bool],
+    main: &[Before],
+) -> Result<(), Gone> {
+    for held in seat.languages.session.leases().await? {
+        let gets_text = |file: &Inside| {
+            main.iter().any(|before| {
+                before.watched.file == *file
+                    && Arc::ptr_eq(&before.watched.server.held.server, &held.server)
+            })
+        };
+        let changes = files.iter().zip(existed).filter_map(|(file, existed)| {
             let kind = match (existed, seat.folder.kind(file).is_some()) {
                 (false, true) => FileChangeKind::Created,
+                (true, true) if gets_text(file) => return None,
                 (true, true) => FileChangeKind::Changed,
                 (true, false) => FileChangeKind::Deleted,
                 (false, false) => return None,
             };
             Some(FileChange { path: file.absolute().into(), kind })
-        })
-        .collect();
-    for held in seat.languages.session.leases().await? {
-        held.server.changed(changes.clone());
+        });
+        let changes: Vec<_> = changes.collect();
+        if !changes.is_empty() {
+            held.server.changed(changes);
+        }
     }
     Ok(())
 }
@@ -305,16 +316,9 @@ impl After {
 
     async fn finish(mut self, seat: &Seat, of: &str, began: Instant) -> Result<Written, Gone> {
         let session = &seat.languages.session;
-        let changes: Vec<Change> = self
-            .known
-            .into_iter()
-            .map(|(baseline, found)| {
-                if baseline.before.is_none() {
-                    self.written.unsure += found.len();
-                }
-                baseline.change(found)
-            })
-            .collect();
+        let changes: Vec<Change> =
+            self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
+        self.written.unsure = changes.iter().flat_map(unsure).collect();
         self.written.introduced = session.account(changes).await?;
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
@@ -355,6 +359,17 @@ impl Before {
         };
         let target = self.watched.target();
         (self.watched, Baseline { target, before: self.known, lines })
+    }
+}
+
+/// Returns the errors of which it is not known whether they are older than the write.
+fn unsure(change: &Change) -> Vec<Finding> {
+    let about_write =
+        |found: &Finding| change.lines.as_ref().is_some_and(|lines| lines.contains(&found.line));
+    let unsure = |found: &&Finding| found.severity == Severity::Error && !about_write(found);
+    match change.before {
+        Some(_) => Vec::new(),
+        None => change.after.iter().filter(unsure).cloned().collect(),
     }
 }
 

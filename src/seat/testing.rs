@@ -44,7 +44,7 @@ impl Bench {
             seen: Default::default(),
             handles: OutputHandles::new(run, &place.path().join("data"), LIMITS),
             background: Background::new(entry.anchor()),
-            env: std::env::vars_os().collect(),
+            env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
             languages: languages(&servers, &table, Arc::clone(&launch)),
             launch,

@@ -86,7 +86,7 @@ impl Client {
         Ok(stream)
     }
 
-    fn broken(&self, reason: impl ToString) -> ClientError {
+    fn broken(&self, reason: impl std::fmt::Display) -> ClientError {
         ClientError::Broken { socket: self.socket.clone(), reason: reason.to_string() }
     }
 

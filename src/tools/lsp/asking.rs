@@ -12,6 +12,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 };
 use serde_json::{Value, json};
 
+use crate::diagnostics::details::with;
 use crate::diagnostics::documents;
 use crate::folder::Inside;
 use crate::folder::disk::cancelled;
@@ -131,9 +132,9 @@ async fn one(
 
 impl Answers {
     /// Adds to a result what is to be said of its answers.
-    pub(super) fn finish(&self, text: String, mut details: Value) -> Output {
+    pub(super) fn finish(&self, text: String, details: Value) -> Output {
         let notes = self.notes.iter().map(|note| format!("\n({note})"));
-        details["notes"] = json!(self.notes);
-        Output::text(text + &notes.collect::<String>(), details)
+        let text = text + &notes.collect::<String>();
+        Output::text(text, with(details, json!({ "notes": self.notes })))
     }
 }

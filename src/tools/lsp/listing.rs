@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::answers::{self, Symbol};
 use super::asking::{Answers, Ask, Subject, ask};
 use super::sources::{Spot, Unshown, spots};
+use crate::diagnostics::details::with;
 use crate::seat::Seat;
 use crate::servers::{Server, Viewpoint};
 use crate::tools::{Cancel, Failure, Outcome};
@@ -39,9 +40,7 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
         let indent = "  ".repeat(symbol.depth);
         text.push_str(&format!("\n{:>5} {indent}{} {}", spot.line, symbol.kind, symbol.name));
     }
-    let mut details = details(total, &listed);
-    details["file"] = json!(name);
-    Ok(asked.finish(text, details))
+    Ok(asked.finish(text, with(details(total, &listed), json!({ "file": name }))))
 }
 
 /// Lists the symbols of the project that match a word.
@@ -70,9 +69,7 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
         let Spot { path, line, .. } = spot;
         text.push_str(&format!("\n{path}:{line} {} {}{container}", symbol.kind, symbol.name));
     }
-    let mut details = details(total, &listed);
-    details["query"] = json!(query);
-    Ok(asked.finish(text, details))
+    Ok(asked.finish(text, with(details(total, &listed), json!({ "query": query }))))
 }
 
 /// Takes leases on every server that can be used in this folder; says of those that

@@ -14,6 +14,7 @@ use super::arguments::{Place, Question};
 use super::asking::{Answers, Ask, Subject, ask};
 use super::sources::{Unshown, spots};
 use super::symbol;
+use crate::diagnostics::details::with;
 use crate::seat::Seat;
 use crate::servers::Server;
 use crate::tools::{Cancel, Failure, Outcome};
@@ -70,22 +71,20 @@ pub(super) async fn answer(
         Question::CodeActions => diagnostics_at(servers, &document, spotted.at, cancel).await,
         _ => Value::Null,
     };
-    let params =
-        |encoding: Encoding| params(&document, &spotted, question, encoding, context.clone());
+    let params = |encoding: Encoding| params(&document, &spotted, question, encoding, &context);
     let documents = std::slice::from_ref(&document);
     let asked =
         ask(seat, cancel, servers, Ask { action, method, documents, params: &params }).await?;
     let of = format!("`{}` ({}:{})", spotted.name, subject.file.name(), place.line);
-    let (text, mut details) = match question {
+    let (text, details) = match question {
         Question::Hover => hover(&asked, &of),
         Question::CodeActions => code_actions(&asked, &of),
         _ => locations(seat, &asked, &of, word).await,
     };
-    details["action"] = json!(action);
-    details["file"] = json!(subject.file.name());
-    details["line"] = json!(place.line);
-    details["symbol"] = json!(spotted.name);
-    Ok(asked.finish(text, details))
+    let about = json!({
+        "action": action, "file": subject.file.name(), "line": place.line, "symbol": spotted.name,
+    });
+    Ok(asked.finish(text, with(details, about)))
 }
 
 fn spotted(document: &Document, name: &str, place: &Place) -> Result<Spotted, Failure> {
@@ -115,7 +114,7 @@ fn params(
     spotted: &Spotted,
     question: Question,
     encoding: Encoding,
-    diagnostics: Value,
+    diagnostics: &Value,
 ) -> Value {
     let lines = Lines::new(&document.text);
     let file = json!({ "uri": uri::of_path(&document.path) });

@@ -3,6 +3,7 @@
 use hostler_actors::supervise::word;
 use serde_json::json;
 
+use crate::diagnostics::details::with;
 use crate::diagnostics::documents::shown;
 use crate::seat::Seat;
 use crate::servers::{Server, Viewpoint};
@@ -13,30 +14,30 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
     let top = seat.folder.root();
     let (mut lines, mut servers) = (Vec::new(), Vec::new());
     for detected in seat.languages.for_folder(Viewpoint::of(seat)).await {
-        let mut detail = json!({
+        let detail = json!({
             "name": detected.name,
             "root": detected.root.as_ref().ok().map(|root| shown_root(top, root)),
             "program": detected.program.as_ref().ok(),
             "no_root": detected.root.as_ref().err(),
             "no_program": detected.program.as_ref().err(),
         });
-        match seat.languages.leased(&detected).await? {
+        let state = match seat.languages.leased(&detected).await? {
             Ok(server) => {
                 let view = server.held.server.view();
                 let (name, phase) = (&detected.name, word(view.phase));
                 let last = view.last_error.as_ref();
                 let last = last.map_or_else(String::new, |why| format!(", last error: {why}"));
                 lines.push(format!("{name}: {phase} {}{last}", started(&server)));
-                detail["state"] = json!(phase);
-                detail["incarnation"] = json!(view.incarnation);
-                detail["last_error"] = json!(view.last_error);
+                json!({
+                    "state": phase, "incarnation": view.incarnation, "last_error": view.last_error,
+                })
             }
             Err(why) => {
                 lines.push(why);
-                detail["state"] = json!("cannot start");
+                json!({ "state": "cannot start" })
             }
-        }
-        servers.push(detail);
+        };
+        servers.push(with(detail, state));
     }
     if lines.is_empty() {
         lines.push("no language servers are configured".to_owned());

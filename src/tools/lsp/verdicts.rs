@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hostler_actors::host::workspace::space::conversation::run::language_session::{
+use hostler_actors::host::workspace::space::conversation::run::language_session::wait::{
     Baseline, Settled, Target, Wait,
 };
 use serde_json::json;

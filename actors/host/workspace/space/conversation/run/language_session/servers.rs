@@ -3,6 +3,7 @@
 //! The real ones are `host::language_server::lease`'s; a trait stands between, so
 //! that the tool and the wrapper are tested against servers that answer by script.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::HostMsg;
-use crate::host::language_server::diagnostics::Verdict;
+use crate::host::language_server::diagnostics::{Findings, Verdict};
 use crate::host::language_server::documents::{Document, OpenDocument};
 use crate::host::language_server::handshake::ServerFacts;
 use crate::host::language_server::lease::{Lease, ServerError};
@@ -69,6 +70,9 @@ pub trait LeasedServer: Send + Sync {
         within: Duration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Verdict>;
+
+    /// Returns the last verdict on a file, if nothing is known to have moved on since.
+    fn last_verdict(&self, path: &Path) -> Option<Arc<Findings>>;
 
     /// Returns the documents that are open at the server, whoever opened them.
     fn open_documents(&self) -> Vec<OpenDocument>;
@@ -139,6 +143,10 @@ impl LeasedServer for Lease {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Verdict> {
         Box::pin(Lease::verdict(self, document, saved, within, cancel))
+    }
+
+    fn last_verdict(&self, path: &Path) -> Option<Arc<Findings>> {
+        Lease::last_verdict(self, path)
     }
 
     fn open_documents(&self) -> Vec<OpenDocument> {

@@ -234,6 +234,10 @@ impl LeasedServer for FakeServer {
         })
     }
 
+    fn last_verdict(&self, _: &Path) -> Option<Arc<Findings>> {
+        None
+    }
+
     fn open_documents(&self) -> Vec<OpenDocument> {
         let open = |(document, _): &(Document, Instant)| OpenDocument {
             path: Arc::clone(&document.path),

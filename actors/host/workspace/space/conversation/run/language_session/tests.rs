@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use super::ledger::Severity;
 use super::testing::FakeServers;
+use super::wait::{Baseline, Settled, Target, Wait};
+use std::path::Path;
+
 use super::*;
 use crate::host::language_server::spec::Recipe;
 use crate::ports::Posture;
@@ -34,7 +37,6 @@ struct Bench {
     table: StatusTable,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a session without a run, for its own tests")]
 async fn bench() -> Bench {
     let (servers, table) = (FakeServers::default(), StatusTable::default());
     let arguments = Args {
@@ -42,6 +44,7 @@ async fn bench() -> Bench {
         servers: Arc::new(servers.clone()),
         status: table.enter(None, NodeKind::LanguageSession, "test"),
     };
+    #[expect(clippy::disallowed_methods, reason = "a test has no run that could supervise it")]
     let spawned = Actor::spawn(None, LanguageSession, arguments).await;
     let (actor, _) = spawned.unwrap();
     let opened = actor.clone();
