@@ -38,8 +38,10 @@ test-repeat:
 	done
 
 ## make bench        the figures: floor, ours, goal
+bench: PROFILE := release
 bench: setup
-	$(CARGO) bench --workspace --quiet
+	@$(CARGO) build --release --quiet --examples
+	@$(CARGO) bench --package hostler --quiet
 
 ## make lint         formatting and lints
 lint:

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use ractor::{ActorCell, ActorId, ActorRef, SpawnErr, SupervisionEvent};
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::ids::Incarnation;
@@ -297,6 +298,7 @@ struct Held<R: Resource> {
     tree: Tree,
     status: Arc<StatusEntry>,
     actor: Option<ActorRef<R::Msg>>,
+    timer: Option<AbortHandle>,
 }
 
 /// The slots of one supervisor, by key.
@@ -359,6 +361,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static, R: Resource> Slots<K, R> {
             tree: Tree::default(),
             status: Arc::new(status),
             actor: None,
+            timer: None,
         };
         self.held.insert(key, held);
         SlotHandle { view: seen, post }
@@ -503,11 +506,15 @@ impl<R: Resource> Held<R> {
             Action::Spawn(incarnation) => return self.spawn(incarnation, supervisor).await,
             Action::Arm(token, at) => {
                 let post = Arc::clone(&self.post);
-                // A late one is told by its token, so nobody need abort this.
-                tokio::spawn(async move {
+                let timer = tokio::spawn(async move {
                     tokio::time::sleep_until(at).await;
                     post(SlotEvent(Event::Timer(token)));
                 });
+                // The earlier one would be told by its token; it goes, since a resource
+                // that dies often would have thousands of them waiting.
+                if let Some(earlier) = self.timer.replace(timer.abort_handle()) {
+                    earlier.abort();
+                }
             }
             Action::Goodbye(_) => {
                 if let Some(actor) = &self.actor {

@@ -13,6 +13,7 @@ pub(crate) mod daemon;
 pub(crate) mod diagnostics;
 pub(crate) mod folder;
 pub(crate) mod folders;
+pub(crate) mod footprint;
 pub(crate) mod guard;
 pub(crate) mod handles;
 pub(crate) mod install;

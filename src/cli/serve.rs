@@ -12,6 +12,7 @@ use super::{Ground, out, signals, status};
 use crate::cli::session::gone;
 use crate::daemon::DataFolder;
 use crate::folders::FolderError;
+use crate::footprint;
 use crate::serve::client::{Client, ClientError};
 use crate::serve::http::StatusReport;
 
@@ -47,6 +48,7 @@ pub(crate) async fn serve(ground: &Ground, args: &DataArgs) -> Done {
         });
     }
     out::aside(format!("process {} serves {}", std::process::id(), socket.display()));
+    footprint::let_code_go();
     stop.cancelled().await;
     gone(hosted.end(false).await)
 }
