@@ -46,7 +46,7 @@ pub(crate) const TOOL: Tool = Tool {
     parallel_safe: true,
     mutates_worktree: true,
     wired: Wired::Folder,
-    effects: &[Effect::ProcessSpawn],
+    effects: &[Effect::ProcessSpawn, Effect::WorktreeWrite],
     description: "Runs a shell command in the work folder, each in a new shell, without input. \
         Returns its output and exit code when it ends. What it leaves in the background (`cmd &`) \
         goes on until the run ends. Output beyond 32 KiB is read by its handle.",
