@@ -7,6 +7,7 @@ mod cli;
 mod daemon;
 mod language_server;
 mod launch;
+mod lsp_tool;
 mod session;
 mod support;
 mod tidy;

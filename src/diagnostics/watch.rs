@@ -238,7 +238,10 @@ impl After {
             looks.spawn(async move {
                 let Watched { server, file, .. } = &before.watched;
                 if !before.written {
-                    let settled = before.watched.settled(&folder, until).await;
+                    let settled = tokio::select! {
+                        settled = before.watched.settled(&folder, until) => settled,
+                        () = cancel.cancelled() => Some(Err("cancelled".to_owned())),
+                    };
                     let judgement = settled.map(|settled| match settled {
                         Ok(found) => Judgement::Fresh(found),
                         Err(reason) => Judgement::Pending(reason),
