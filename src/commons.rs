@@ -10,7 +10,7 @@ use crate::background::Background;
 use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
-use crate::handles::{LIMITS, OutputHandles};
+use crate::handles::{Limits, OutputHandles};
 use crate::install::bin_folders;
 use crate::locks::PathLocks;
 use crate::seat::Seat;
@@ -53,7 +53,11 @@ impl Commons {
             run,
             folder: Folder::open(&call.spec.folder)?,
             seen: Default::default(),
-            handles: OutputHandles::new(run, &self.spilled, LIMITS),
+            handles: OutputHandles::new(
+                run,
+                &self.spilled,
+                Limits::showing(config.results.inline_bytes),
+            ),
             background: Background::new(call.row.clone()),
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),

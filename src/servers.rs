@@ -240,7 +240,20 @@ impl Languages {
         };
         let found = self.programs.find(search).await;
         found.map(|found| found.path).map_err(|missing| {
-            format!("`{}` was not found: {missing}", wanted.names.join("` or `"))
+            let names = wanted.names.join("` or `");
+            format!("`{names}` was not found: {missing}{}", self.way_out(wanted.names))
+        })
+    }
+
+    /// Says what brings one of these programs, where a definition tells how.
+    fn way_out(&self, names: &[String]) -> String {
+        let brings = |definition: &ServerDefinition| {
+            let recipe = definition.install.as_ref();
+            recipe.is_some_and(|recipe| names.iter().any(|name| recipe.binaries.contains(name)))
+        };
+        let tool = self.config.servers.iter().find(|(_, definition)| brings(definition));
+        tool.map_or_else(String::new, |(name, _)| {
+            format!("; `hostler tools install {name}` gets it")
         })
     }
 

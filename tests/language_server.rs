@@ -24,6 +24,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::scripted_server;
+
 mod installed;
 mod moods;
 mod pyright;
@@ -53,13 +55,6 @@ async fn scripted_with(moods: &[&str], change: impl FnOnce(&mut ServerSpec)) -> 
         change(spec);
     })
     .await
-}
-
-fn scripted_server() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let built = here.ancestors().nth(2).unwrap().join("examples/scripted_server");
-    assert!(built.exists(), "{}: build it with `cargo build --examples`", built.display());
-    built
 }
 
 async fn bench(change: impl FnOnce(&mut ServerSpec)) -> Bench {

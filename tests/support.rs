@@ -80,6 +80,36 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Returns the language server that behaves as it is told.
+pub fn scripted_server() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.ancestors().nth(2).unwrap().join("examples/scripted_server");
+    assert!(built.exists(), "{}: `cargo build --examples` builds it", built.display());
+    built
+}
+
+/// Defines it for a home as the server of text files below a `scripted.root`, in
+/// these moods and with further keys.
+pub fn scripted(home: &Home, moods: &[&str], more: &str) {
+    let push = moods.iter().any(|mood| ["push", "lie"].contains(mood));
+    let mut keys = vec![
+        "about = 'a server that is told how to behave'".to_owned(),
+        "files = [{ patterns = ['*.txt'], language_id = 'plaintext' }]".to_owned(),
+        "root_markers = ['scripted.root']".to_owned(),
+        format!("recipe = '{}'", if push { "push" } else { "pull" }),
+        format!("args = {moods:?}"),
+    ];
+    if !more.contains("binaries") {
+        let server = scripted_server();
+        let folder = server.parent().unwrap().display();
+        keys.push("binaries = ['scripted_server']".to_owned());
+        keys.push(format!("project_folders = ['{folder}']"));
+    }
+    keys.push(more.to_owned());
+    std::fs::write(home.folder(".config/hostler/servers").join("scripted.toml"), keys.join("\n"))
+        .unwrap();
+}
+
 /// Waits until something holds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + BOUND;
@@ -149,7 +179,8 @@ pub struct Session {
 }
 
 impl Session {
-    fn start(mut command: Command) -> Self {
+    /// Starts the command of one, and waits until it is ready.
+    pub fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (send, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
