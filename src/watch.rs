@@ -20,6 +20,7 @@ use hostler_actors::host::language_server::spec::ServerKey;
 use hostler_actors::ports::{FileChange, FileChangeKind};
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use tokio_util::sync::CancellationToken;
 
 use crate::launch::socket;
 use log::{Log, Since};
@@ -68,12 +69,16 @@ impl Watches {
 /// Drains a watch whenever something happens, so that its queue does not fill up
 /// while nobody asks and a root that goes is noticed.
 fn follow(watch: &Arc<RootWatch>, on_gone: OnGone) -> std::io::Result<()> {
-    let root = watch.root.clone();
+    let (root, over) = (watch.root.clone(), watch.over.clone());
     let source = socket::readable(watch.source.as_fd().try_clone_to_owned()?)?;
     let watch = Arc::downgrade(watch);
     tokio::spawn(async move {
-        while let Ok(mut ready) = source.readable().await {
-            let Some(watch) = watch.upgrade() else { return };
+        loop {
+            let ready = tokio::select! {
+                ready = source.readable() => ready,
+                () = over.cancelled() => return,
+            };
+            let (Ok(mut ready), Some(watch)) = (ready, watch.upgrade()) else { return };
             // First, as what happens while the queue is drained must wake us again.
             ready.clear_ready();
             let gone = watch.state().drain();
@@ -91,6 +96,14 @@ pub(crate) struct RootWatch {
     root: PathBuf,
     source: Arc<Inotify>,
     state: Mutex<State>,
+    /// Ends the task that drains it.
+    over: CancellationToken,
+}
+
+impl Drop for RootWatch {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
 }
 
 struct State {
@@ -115,7 +128,8 @@ impl RootWatch {
         };
         state.watch(root, false);
         state.watch_parent();
-        Ok(Self { root: root.to_owned(), source, state: Mutex::new(state) })
+        let over = CancellationToken::new();
+        Ok(Self { root: root.to_owned(), source, state: Mutex::new(state), over })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
