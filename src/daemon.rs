@@ -158,6 +158,7 @@ impl Daemon {
         let stop = CancellationToken::new();
         let host = start_host(HostArgs { ports, status: status.clone() }, stop.clone()).await?;
         launch.host_is(host.clone());
+        commons.host_is(host.clone());
         let id = WorkspaceId(chance::id());
         let workspace = ask(&host, |reply| HostMsg::OpenWorkspace(id, reply), ANSWER).await;
         let workspace = workspace.ok_or_else(|| StartError::Tree("no workspace".to_owned()))?;

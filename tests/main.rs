@@ -1,6 +1,7 @@
 //! All integration tests: one binary, one module per subject.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(unreachable_pub, reason = "modules of one binary")]
 #![allow(clippy::disallowed_methods, reason = "tests start hostler as a stranger does")]
 
 mod bad_input;

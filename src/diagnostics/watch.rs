@@ -199,10 +199,7 @@ async fn tell_changes(
             };
             Some(FileChange { path: file.absolute().into(), kind })
         });
-        let changes: Vec<_> = changes.collect();
-        if !changes.is_empty() {
-            held.server.changed(changes);
-        }
+        seat.languages.watched.tell(&held, files, changes.collect());
     }
     Ok(())
 }
