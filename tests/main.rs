@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(unreachable_pub, reason = "modules of one binary")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` is handed over as it is made")]
 #![allow(clippy::disallowed_methods, reason = "tests start hostler as a stranger does")]
 
 mod bad_input;

@@ -87,7 +87,7 @@ fn round(home: &Home, dir: &std::path::Path, mark: &str, number: usize) {
     session.text("bash", json!({"command": left}));
     let again = json!({"path": "a.txt", "old_text": "word", "new_text": "word"});
     session.failure("edit", again);
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         assert!(session.end().success());
     } else {
         session.process.signal(nix::sys::signal::Signal::SIGKILL);
@@ -139,7 +139,7 @@ fn what_the_host_keeps_of_a_server_does_not_grow_with_its_deaths() {
     let mut daemon = home.serve();
     let mut session = home.session(&dir, &[]);
     let hover = json!({"action": "hover", "file": "a.txt", "line": 1, "symbol": "word"});
-    let mut restart = |session: &mut Session, count| {
+    let restart = |session: &mut Session, count| {
         for _ in 0..count {
             session.text("lsp", json!({"action": "reload"}));
             assert_eq!(session.text("lsp", hover.clone()), "word");
