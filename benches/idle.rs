@@ -3,9 +3,8 @@
 //! Floor of the first: a tokio runtime with nothing in it is below what is worth
 //! measuring, so the peers' figures stand beside it. Floor of the second: the two
 //! bare actors that an idle run consists of.
-
-#[path = "common/table.rs"]
-mod table;
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
+#![allow(clippy::print_stdout, dead_code, reason = "it is a bench, and shares more than it uses")]
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -24,6 +23,9 @@ use hostler_actors::profile::{Mode, Profile, Tier, WorktreePosture};
 use hostler_actors::status::StatusTable;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use table::{Figure, print, resident};
+
+#[path = "common/table.rs"]
+mod table;
 
 const RUNS: u64 = 10_000;
 
@@ -168,21 +170,9 @@ async fn main() {
     let floor = bare_actors().await;
     let runs = idle_runs().await;
     print(&[
-        Figure {
-            what: "idle daemon, resident",
-            unit: "MiB",
-            floor: None,
-            ours: daemon,
-            peer: Some((4.9, "a Rust peer, as published; others 12 to 326")),
-            goal: 10.0,
-        },
-        Figure {
-            what: "each further idle run of 10,000",
-            unit: "KiB",
-            floor: Some(floor),
-            ours: runs,
-            peer: None,
-            goal: 40.0,
-        },
+        Figure::new("idle daemon, resident", "MiB", daemon)
+            .peer(4.9, "a Rust peer, as published; others 12 to 326")
+            .goal(10.0),
+        Figure::new("each further idle run of 10,000", "KiB", runs).floor(floor).goal(40.0),
     ]);
 }

@@ -1,243 +1,116 @@
-//! What the host adds to a language server. `cargo bench --bench language_server`,
-//! after `cargo build --release --examples`; pyright from `HOSTLER_TOOLS`.
+//! What the host adds to a language server: to a warm question, and to a write.
 //!
-//! The floor is the same request on the server's own pipes, from blocking code. The
-//! binary plays the launcher too (`__launch`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
-#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it is a bench")]
+//! The floor is the same on the server's own pipes, from blocking code. The binary
+//! plays the launcher too (`__launch`). pyright is looked for in `HOSTLER_TOOLS`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "it is a bench")]
+#![allow(dead_code, reason = "what benches share is not used whole by each")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hostler::launch::{LaunchConfig, Launcher, child_main};
-use hostler_actors::host::language_server::documents::{Document, TextHash};
-use hostler_actors::host::language_server::lease::Lease;
-use hostler_actors::host::language_server::resource::ServerResource;
-use hostler_actors::host::language_server::spec::{Recipe, ServerSpec};
-use hostler_actors::host::language_server::uri;
-use hostler_actors::ids::RunId;
-use hostler_actors::ports::{Launch, Posture};
-use hostler_actors::status::StatusTable;
-use hostler_actors::testing::keeper::Keeper;
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use hostler::launch::child_main;
+use hostler_actors::supervise::budget::Limit;
+use leased::Leased;
+use raw::Raw;
+use server::{BROKEN, Server, TEXT, pyright, scripted};
+use table::{Figure, milliseconds, print, quantile};
 
-#[path = "../tests/language_server/installed.rs"]
-mod installed;
+#[path = "common/leased.rs"]
+mod leased;
+#[path = "common/raw.rs"]
+mod raw;
+#[path = "common/server.rs"]
+mod server;
+#[path = "common/table.rs"]
+mod table;
 
-const HOVER: &str = "textDocument/hover";
-const TEXT: &str = "value = 1\nprint(value)\n";
-const BOUND: Duration = Duration::from_secs(30);
+/// Writes of each kind.
+const WRITES: usize = 200;
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("__launch") {
         child_main();
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    println!("{:<52} {:>9} {:>9} {:>9}", "", "floor", "ours", "goal");
-    let servers = [Some(("scripted", scripted(), vec![], 5000)), pyright()];
-    for (name, program, args, times) in servers.into_iter().flatten() {
-        let floor = raw_hovers(&program, &args, times);
-        let ours = runtime.block_on(leased_hovers(&program, &args, times));
-        row(&format!("warm hover, {name}, p50"), &floor, &ours, 0.5, Some(0.15));
-        row(&format!("warm hover, {name}, p99"), &floor, &ours, 0.99, None);
+    let mut figures = Vec::new();
+    for server in [Some(scripted()), pyright()].into_iter().flatten() {
+        let floor = raw(&server);
+        // As tools run: in a task of the runtime.
+        let ours = runtime.block_on(runtime.spawn(leased(server.clone()))).unwrap();
+        figures.extend(rows(&server, floor, ours));
     }
-    let back = runtime.block_on(replaced(50));
-    println!(
-        "{:<52} {:>9} {:>9} {:>9}",
-        "SIGKILL of the scripted server to an answer, p50, ms",
-        "",
-        format!("{:.2}", quantile(&back, 0.5)),
-        "5"
-    );
+    print(&figures);
 }
 
-fn row(what: &str, floor: &[f64], ours: &[f64], at: f64, more: Option<f64>) {
-    let (floor, ours) = (quantile(floor, at), quantile(ours, at));
-    let goal = more.map_or_else(String::new, |more| format!("{:.3}", floor + more));
-    println!("{:<52} {floor:>9.3} {ours:>9.3} {goal:>9}", format!("{what}, ms"));
+/// Times of warm hovers, and of writes until their verdict.
+struct Times {
+    hovers: Vec<f64>,
+    verdicts: Vec<f64>,
 }
 
-fn quantile(sorted: &[f64], at: f64) -> f64 {
-    sorted[((sorted.len() - 1) as f64 * at) as usize]
-}
-
-fn sorted(mut times: Vec<f64>) -> Vec<f64> {
-    times.sort_by(f64::total_cmp);
-    times
-}
-
-fn scripted() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    here.ancestors().nth(2).unwrap().join("examples/scripted_server")
-}
-
-type Server = (&'static str, PathBuf, Vec<String>, usize);
-
-fn pyright() -> Option<Server> {
-    let (node, entry) = installed::pyright()?;
-    Some(("pyright", node, vec![entry.display().to_string(), "--stdio".to_owned()], 1000))
-}
-
-fn question(path: &Path) -> Value {
-    let position = json!({ "line": 1, "character": 8 });
-    json!({ "textDocument": { "uri": uri::of_path(path) }, "position": position })
-}
-
-/// The floor: no more than the protocol needs.
-fn raw_hovers(program: &Path, args: &[String], times: usize) -> Vec<f64> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.py");
-    std::fs::write(&path, TEXT).unwrap();
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut to = child.stdin.take().unwrap();
-    let mut from = BufReader::new(child.stdout.take().unwrap());
-    let mut send = |message: Value| {
-        let body = message.to_string();
-        write!(to, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        to.flush().unwrap();
-    };
-    let mut answer = |id: usize| loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert!(from.read_line(&mut line).unwrap() > 0, "the server died");
-            match line.trim().strip_prefix("Content-Length: ") {
-                Some(number) => length = number.parse().unwrap(),
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
+impl Times {
+    /// The first fifth is for warming up.
+    fn warm(mut self) -> Self {
+        for times in [&mut self.hovers, &mut self.verdicts] {
+            times.drain(..times.len() / 6);
         }
-        let mut body = vec![0; length];
-        from.read_exact(&mut body).unwrap();
-        let message: Value = serde_json::from_slice(&body).unwrap();
-        if message["id"] == json!(id) && message.get("method").is_none() {
-            break message;
-        }
-    };
-    let root = uri::of_path(folder.path());
-    send(json!({ "id": 0, "jsonrpc": "2.0", "method": "initialize", "params": {
-        "processId": null, "rootUri": root, "capabilities": {},
-        "workspaceFolders": [{ "uri": root, "name": "bench" }] } }));
-    answer(0);
-    send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
-    send(json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen", "params": { "textDocument": {
-        "uri": uri::of_path(&path), "languageId": "python", "version": 1, "text": TEXT } } }));
-    let mut taken = Vec::new();
-    for id in 1..=times + times / 5 {
-        let params = question(&path);
+        self
+    }
+}
+
+/// The text of the n-th write and how many errors it has.
+fn text(at: usize) -> (&'static str, usize) {
+    if at.is_multiple_of(2) { (BROKEN, 1) } else { (TEXT, 0) }
+}
+
+fn raw(server: &Server) -> Times {
+    let mut times = Times { hovers: Vec::new(), verdicts: Vec::new() };
+    let mut raw = Raw::start(server);
+    for _ in 0..server.times * 6 / 5 {
         let began = Instant::now();
-        send(json!({ "id": id, "jsonrpc": "2.0", "method": HOVER, "params": params }));
-        assert!(answer(id)["result"]["contents"].is_object());
-        taken.push(began.elapsed().as_secs_f64() * 1e3);
+        raw.hover();
+        times.hovers.push(milliseconds(began.elapsed()));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    sorted(taken.split_off(times / 5))
-}
-
-struct Bench {
-    keeper: Keeper<ServerResource>,
-    lease: Lease,
-    document: Document,
-    launcher: Launcher,
-    _folder: tempfile::TempDir,
-}
-
-async fn bench(program: &Path, args: &[String]) -> Bench {
-    let folder = tempfile::tempdir().unwrap();
-    let config = LaunchConfig::new(format!("bench-{:x}", getrandom::u64().unwrap()));
-    let launcher = Launcher::start(config, StatusTable::default()).await.unwrap();
-    let root = folder.path().canonicalize().unwrap();
-    let path = root.join("a.py");
-    std::fs::write(&path, TEXT).unwrap();
-    let spec = ServerSpec {
-        name: "bench".to_owned(),
-        root,
-        program: program.to_owned(),
-        args: args.iter().map(Into::into).collect(),
-        env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
-        posture: Posture::Writable,
-        initialization_options: Value::Null,
-        settings: Value::Null,
-        recipe: Recipe::Pull,
-        start_deadline: BOUND,
-        linger: BOUND,
-        private_to: None,
-    };
-    let launch: Arc<dyn Launch> = Arc::new(launcher.clone());
-    let resource = ServerResource::new(Arc::new(spec), launch);
-    let keeper = Keeper::new(resource.clone()).await;
-    let lease = resource.lease(keeper.slot.clone(), RunId(1), || {});
-    let document = Document {
-        path: path.into(),
-        language_id: "python".into(),
-        text: TEXT.into(),
-        hash: TextHash([1; 32]),
-        read_at: tokio::time::Instant::now(),
-    };
-    Bench { keeper, lease, document, launcher, _folder: folder }
-}
-
-impl Bench {
-    async fn hover(&self) -> f64 {
-        let documents = std::slice::from_ref(&self.document);
-        let path = Arc::clone(&self.document.path);
-        let cancel = CancellationToken::new();
+    for at in 0..WRITES * 6 / 5 {
+        let (text, errors) = text(at);
         let began = Instant::now();
-        let params = |_: &_| question(&path);
-        let answer = self.lease.request(documents, HOVER, params, BOUND, &cancel).await.unwrap();
-        let taken = began.elapsed().as_secs_f64() * 1e3;
-        assert!(answer.value["contents"].is_object());
-        taken
+        assert_eq!(raw.verdict(text), errors);
+        times.verdicts.push(milliseconds(began.elapsed()));
     }
-
-    async fn end(self) {
-        drop(self.keeper);
-        self.launcher.shutdown(Duration::from_secs(5)).await;
-    }
+    times.warm()
 }
 
-async fn leased_hovers(program: &Path, args: &[String], times: usize) -> Vec<f64> {
-    let (program, args) = (program.to_owned(), args.to_vec());
-    // As tools run: in a task of the runtime.
-    let hovers = tokio::spawn(async move {
-        let bench = bench(&program, &args).await;
-        let mut taken = Vec::new();
-        for _ in 0..times + times / 5 {
-            taken.push(bench.hover().await);
-        }
-        bench.end().await;
-        taken.split_off(times / 5)
-    });
-    sorted(hovers.await.unwrap())
-}
-
-/// Kills the server's process and takes the time to the next answer.
-async fn replaced(times: usize) -> Vec<f64> {
-    let bench = bench(&scripted(), &[]).await;
-    let mut taken = Vec::new();
-    for _ in 0..times {
-        // A renewed slot has no deaths behind it, so that none is backed off.
-        bench.lease.reload();
-        bench.hover().await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        bench.hover().await;
-        let pid = bench.keeper.status.pids()[0].1;
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+async fn leased(server: Server) -> Times {
+    let mut times = Times { hovers: Vec::new(), verdicts: Vec::new() };
+    let mut leased = Leased::open(&server, Limit::WEATHER).await;
+    for _ in 0..server.times * 6 / 5 {
         let began = Instant::now();
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-        bench.hover().await;
-        taken.push(began.elapsed().as_secs_f64() * 1e3);
+        leased.hover().await;
+        times.hovers.push(milliseconds(began.elapsed()));
     }
-    bench.end().await;
-    sorted(taken)
+    for at in 0..WRITES * 6 / 5 {
+        let (text, errors) = text(at);
+        let began = Instant::now();
+        assert_eq!(leased.verdict(text).await, errors);
+        times.verdicts.push(milliseconds(began.elapsed()));
+    }
+    leased.end().await;
+    times.warm()
+}
+
+fn rows(server: &Server, mut floor: Times, mut ours: Times) -> Vec<Figure> {
+    let row = |what: &str, at, floor: &mut [f64], ours: &mut [f64]| {
+        let what = format!("{what}, {}, p{:.0}", server.name, at * 100.0);
+        Figure::new(what, "ms", quantile(ours, at)).floor(quantile(floor, at))
+    };
+    let hover = "warm hover by a lease";
+    let median = row(hover, 0.5, &mut floor.hovers, &mut ours.hovers);
+    let goal = median.floor.unwrap_or_default() + 0.15;
+    let verdict = "write to verdict by a lease";
+    vec![
+        median.goal(goal),
+        row(hover, 0.99, &mut floor.hovers, &mut ours.hovers),
+        row(verdict, 0.5, &mut floor.verdicts, &mut ours.verdicts).goal(30.0),
+        row(verdict, 0.99, &mut floor.verdicts, &mut ours.verdicts),
+    ]
 }

@@ -2,15 +2,17 @@
 //!
 //! Floor: cloning the same rows out of a plain vector. Peer: asking every actor,
 //! which never ends while one of them hangs; measured without the hanging ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
+#![allow(clippy::print_stdout, dead_code, reason = "it is a bench, and shares more than it uses")]
 
-#[path = "common/table.rs"]
-mod table;
-
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hostler_actors::status::{NodeKind, StatusTable};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use table::{Figure, print, quantile};
+use table::{Figure, milliseconds, print, quantile};
+
+#[path = "common/table.rs"]
+mod table;
 
 const SLOTS: usize = 1_000;
 const HANGING: usize = 100;
@@ -44,10 +46,6 @@ impl Actor for Slot {
         }
         Ok(())
     }
-}
-
-fn milliseconds(span: Duration) -> f64 {
-    span.as_secs_f64() * 1000.0
 }
 
 #[tokio::main]
@@ -91,26 +89,14 @@ async fn main() {
         assert_eq!(std::hint::black_box(table.snapshot()).len(), SLOTS + 1);
         ours.push(milliseconds(began.elapsed()));
     }
-    let (p99_floor, p99) = (quantile(&mut floor, 0.99), quantile(&mut ours, 0.99));
-    let peer = Some((quantile(&mut asked, 0.5), "asking each actor, none hanging, p50"));
-    print(&[
-        Figure {
-            what: "status of 1,000 slots, 100 hanging, p50",
-            unit: "ms",
-            floor: Some(quantile(&mut floor, 0.5)),
-            ours: quantile(&mut ours, 0.5),
-            peer,
-            goal: 1.0,
-        },
-        Figure {
-            what: "status of 1,000 slots, 100 hanging, p99",
-            unit: "ms",
-            floor: Some(p99_floor),
-            ours: p99,
-            peer: None,
-            goal: 1.0,
-        },
-    ]);
+    let asked = quantile(&mut asked, 0.5);
+    let mut row = |at: f64| {
+        let what = format!("status of 1,000 slots, 100 hanging, p{:.0}", at * 100.0);
+        Figure::new(what, "ms", quantile(&mut ours, at))
+            .floor(quantile(&mut floor, at))
+            .goal(1.0)
+    };
+    print(&[row(0.5).peer(asked, "asking each actor, none hanging"), row(0.99)]);
     drop(rows);
     for actor in actors {
         actor.kill();

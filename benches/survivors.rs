@@ -4,6 +4,7 @@
 //! The binary plays every part: the bench, the daemon (`daemon`, or `peer` for one
 //! that only has process groups) and the launcher (`__launch`).
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
+#![allow(dead_code, reason = "what benches share is not used whole by each")]
 #![allow(clippy::zombie_processes, reason = "what the peer leaves behind is what is measured")]
 
 use std::io::{Read, Write};
@@ -16,7 +17,11 @@ use hostler_actors::ports::{Launch, LaunchOrder, Launched, Leftovers, Owner, Pos
 use hostler_actors::status::StatusTable;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use table::{Figure, milliseconds, print, quantile};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+#[path = "common/table.rs"]
+mod table;
 
 const TREES: usize = 5;
 /// Ten processes: the shell, which ignores SIGTERM, three it forked, three in sessions of their own, and
@@ -45,60 +50,58 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn bench(trials: usize) {
-    println!("{:<58} {:>9} {:>9} {:>9}", "", "floor", "ours", "goal");
-    let row = |what: &str, floor: &str, ours: &str, goal: &str| {
-        println!("{what:<58} {floor:>9} {ours:>9} {goal:>9}");
-    };
     let (peer, _) = trial("peer", Signal::SIGKILL);
-    row("survivors of 50, SIGKILL, peer with process groups, 1 trial", "", &peer.to_string(), "");
-    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+    let mut figures = Vec::new();
+    for (signal, bound) in [(Signal::SIGKILL, 100.0), (Signal::SIGTERM, 1000.0)] {
         let results: Vec<_> = (0..trials).map(|_| trial("daemon", signal)).collect();
         let most = results.iter().map(|(left, _)| *left).max().unwrap_or(0);
-        let times: Vec<_> = results.into_iter().map(|(_, time)| time).collect();
-        let what = format!("survivors of 50 after 1 s, {signal}, worst of {trials} trials");
-        row(&what, "0", &most.to_string(), "0");
-        let goal = if signal == Signal::SIGKILL { "100" } else { "1000" };
-        row("  ms until none is left, p50", "", &millis(&times, 50), goal);
-        row("  ms until none is left, worst", "", &millis(&times, 100), goal);
-    }
-    runtime().block_on(async {
-        let config = LaunchConfig::new("bench");
-        let launcher = Launcher::start(config, StatusTable::default()).await.unwrap();
-        println!("{}", launcher.containment());
-        let floor: Vec<_> = (0..200).map(|_| floor()).collect();
-        let mut first = Vec::new();
-        let mut again = Vec::new();
-        for _ in 0..200 {
-            let start = Instant::now();
-            let launched = answering(&launcher).await;
-            first.push(start.elapsed());
-            let start = Instant::now();
-            kill(pid(launched.tree.pid()), Signal::SIGKILL).unwrap();
-            launched.tree.ended().wait_for(Option::is_some).await.unwrap();
-            let replacement = answering(&launcher).await;
-            again.push(start.elapsed());
-            for one in [launched, replacement] {
-                one.tree.kill();
-                one.tree.emptied().wait_for(|empty| *empty).await.unwrap();
-            }
+        let mut times: Vec<_> = results.iter().map(|(_, time)| milliseconds(*time)).collect();
+        let what = format!("survivors of 50 after 1 s, {signal}, worst of {trials}");
+        let count = Figure::new(what, "processes", most as f64).floor(0.0).goal(0.0);
+        let killed = signal == Signal::SIGKILL;
+        let who = "process groups alone, one trial";
+        figures.push(if killed { count.peer(peer as f64, who) } else { count });
+        for (name, at) in [("p50", 0.5), ("worst", 1.0)] {
+            let what = format!("  until none is left, {name}");
+            figures.push(Figure::new(what, "ms", quantile(&mut times, at)).goal(bound));
         }
-        row("ms from launch to the first byte, p50", &millis(&floor, 50), &millis(&first, 50), "4");
-        row(
-            "ms from launch to the first byte, p99",
-            &millis(&floor, 99),
-            &millis(&first, 99),
-            "10",
-        );
-        row("ms from SIGKILL to the replacement's first byte, p50", "", &millis(&again, 50), "5");
-        row("ms from SIGKILL to the replacement's first byte, p99", "", &millis(&again, 99), "20");
-    });
+    }
+    figures.extend(runtime().block_on(launches()));
+    print(&figures);
 }
 
-fn millis(times: &[Duration], percent: usize) -> String {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    let at = (times.len() * percent / 100).min(times.len().saturating_sub(1));
-    times.get(at).map_or_else(String::new, |time| format!("{:.2}", time.as_secs_f64() * 1e3))
+/// What the launcher costs, first and when it replaces.
+async fn launches() -> Vec<Figure> {
+    let launcher = Launcher::start(LaunchConfig::new("bench"), StatusTable::default());
+    let launcher = launcher.await.unwrap();
+    println!("{}", launcher.containment());
+    let mut floor: Vec<_> = (0..200).map(|_| milliseconds(floor())).collect();
+    let (mut first, mut again) = (Vec::new(), Vec::new());
+    for _ in 0..200 {
+        let start = Instant::now();
+        let launched = answering(&launcher).await;
+        first.push(milliseconds(start.elapsed()));
+        let start = Instant::now();
+        kill(pid(launched.tree.pid()), Signal::SIGKILL).unwrap();
+        launched.tree.ended().wait_for(Option::is_some).await.unwrap();
+        let replacement = answering(&launcher).await;
+        again.push(milliseconds(start.elapsed()));
+        for one in [launched, replacement] {
+            one.tree.kill();
+            one.tree.emptied().wait_for(|empty| *empty).await.unwrap();
+        }
+    }
+    let mut row = |what: &str, at: f64, ours: &mut [f64], goal: f64| {
+        let what = format!("{what}, p{:.0}", at * 100.0);
+        Figure::new(what, "ms", quantile(ours, at)).floor(quantile(&mut floor, at)).goal(goal)
+    };
+    let (launch, replaced) = ("launch to the first byte", "SIGKILL to the next first byte");
+    vec![
+        row(launch, 0.5, &mut first, 4.0),
+        row(launch, 0.99, &mut first, 10.0),
+        row(replaced, 0.5, &mut again, 5.0),
+        row(replaced, 0.99, &mut again, 20.0),
+    ]
 }
 
 fn pid(pid: u32) -> Pid {

@@ -17,14 +17,15 @@ use hostler_actors::ports::Transcripts;
 use serde_json::Value;
 
 /// Lines that may wait for the disk; more are dropped and counted, so that a disk
-/// that hangs cannot fill the memory.
-const QUEUE: usize = 10_000;
+/// that hangs cannot fill the memory. The places are made at the start, so they are
+/// small as well.
+const QUEUE: usize = 4_096;
 
 /// Files held open at once.
 const OPEN: usize = 64;
 
 enum Entry {
-    Line(RunId, u128, Value),
+    Line(RunId, Box<(u128, Value)>),
     Close(RunId),
     Flushed(SyncSender<()>),
 }
@@ -80,7 +81,7 @@ fn set(trouble: &Mutex<Option<String>>, text: String) {
 impl Transcripts for TranscriptFiles {
     fn append(&self, run: RunId, line: Value) {
         let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-        self.enter(Entry::Line(run, now, line));
+        self.enter(Entry::Line(run, Box::new((now, line))));
     }
 
     fn close(&self, run: RunId) {
@@ -98,7 +99,8 @@ impl Writer {
     fn write(mut self, inbox: &Receiver<Entry>) {
         while let Ok(entry) = inbox.recv() {
             match entry {
-                Entry::Line(run, at, line) => {
+                Entry::Line(run, said) => {
+                    let (at, line) = *said;
                     if let Err(error) = self.append(run, at, line) {
                         let folder = self.folder.display();
                         set(&self.trouble, format!("{folder}: {run}: a line is lost: {error}"));

@@ -114,7 +114,7 @@ impl Actor for LanguageServer {
         myself: ActorRef<Self::Msg>,
         Start { report, resource }: Start,
     ) -> Result<State, ActorProcessingErr> {
-        let ServerResource { spec, launch, documents } = resource;
+        let ServerResource { spec, launch, documents, .. } = resource;
         let order = order(&spec);
         // The process finds on disk what changed before it.
         lock(&documents).take_untold();

@@ -4,11 +4,12 @@
 //! machine has slow moments.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// One measured figure.
 pub struct Figure {
     /// What was measured.
-    pub what: &'static str,
+    pub what: String,
     /// The unit of all numbers of the row.
     pub unit: &'static str,
     /// What could at best be reached, measured in the same run.
@@ -17,8 +18,30 @@ pub struct Figure {
     pub ours: f64,
     /// What others reach, and who.
     pub peer: Option<(f64, &'static str)>,
-    /// At most this.
-    pub goal: f64,
+    /// At most this, where there is a goal.
+    pub goal: Option<f64>,
+}
+
+impl Figure {
+    /// Makes a row that has nothing to stand beside it yet.
+    pub fn new(what: impl Into<String>, unit: &'static str, ours: f64) -> Self {
+        Self { what: what.into(), unit, floor: None, ours, peer: None, goal: None }
+    }
+
+    /// Says what could at best be reached.
+    pub fn floor(self, floor: f64) -> Self {
+        Self { floor: Some(floor), ..self }
+    }
+
+    /// Says what others reach, and who.
+    pub fn peer(self, value: f64, who: &'static str) -> Self {
+        Self { peer: Some((value, who)), ..self }
+    }
+
+    /// Says what it shall be at most.
+    pub fn goal(self, goal: f64) -> Self {
+        Self { goal: Some(goal), ..self }
+    }
 }
 
 /// Prints figures as a table.
@@ -34,7 +57,11 @@ pub fn print(figures: &[Figure]) {
             .floor
             .filter(|floor| *floor > 0.0)
             .map_or_else(|| "-".to_owned(), |floor| format!("{:.2}x", figure.ours / floor));
-        let met = if figure.ours <= figure.goal { "yes" } else { "NO" };
+        let met = match figure.goal {
+            Some(goal) if figure.ours <= goal => "yes",
+            Some(_) => "NO",
+            None => "-",
+        };
         let peer = figure.peer.map_or_else(String::new, |(value, who)| {
             format!("{value} ({who}, {:.1}x ours)", value / figure.ours.max(1e-9))
         });
@@ -43,10 +70,15 @@ pub fn print(figures: &[Figure]) {
             text,
             "{what:<58} {floor:>10} {:>10} {ratio:>8} {:>10} {met:>10}  {peer}",
             number(figure.ours),
-            number(figure.goal),
+            figure.goal.map_or_else(|| "-".to_owned(), number),
         );
     }
     println!("{text}");
+}
+
+/// Returns a span in milliseconds.
+pub fn milliseconds(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
 }
 
 /// Returns the value below which `share` of the samples lie.

@@ -17,6 +17,7 @@ use super::spec::ServerSpec;
 use super::{LanguageServer, LanguageServerMsg, Start};
 use crate::ids::RunId;
 use crate::ports::{BoxFuture, Launch, LaunchOrder, Leftovers, Owner, Wire};
+use crate::supervise::budget::Limit;
 use crate::supervise::slot::{Policy, Restart};
 use crate::supervise::{Report, Resource, SlotHandle};
 
@@ -26,6 +27,7 @@ pub struct ServerResource {
     pub(super) spec: Arc<ServerSpec>,
     pub(super) launch: Arc<dyn Launch>,
     pub(super) documents: SharedDocuments,
+    weather: Limit,
 }
 
 impl fmt::Debug for ServerResource {
@@ -39,7 +41,13 @@ impl ServerResource {
     #[must_use]
     pub fn new(spec: Arc<ServerSpec>, launch: Arc<dyn Launch>) -> Self {
         let documents = Arc::new(Mutex::new(Documents::new(Instant::now())));
-        Self { spec, launch, documents }
+        Self { spec, launch, documents, weather: Limit::WEATHER }
+    }
+
+    /// Lets it die so often, instead of [`Limit::WEATHER`], before it is `failed`.
+    #[must_use]
+    pub fn with_weather(self, weather: Limit) -> Self {
+        Self { weather, ..self }
     }
 
     /// Returns what it was made from.
@@ -68,7 +76,8 @@ impl Resource for ServerResource {
     fn policy(&self) -> Policy {
         // The actor's own bound is the shorter, since it can tell the stderr's end.
         let start_deadline = self.spec.start_deadline + Duration::from_secs(1);
-        Policy { restart: Restart::AtOnce, start_deadline, ..Policy::DEFAULT }
+        let restart = Restart::AtOnce;
+        Policy { restart, start_deadline, weather: self.weather, ..Policy::DEFAULT }
     }
 
     fn spawn(
