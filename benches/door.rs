@@ -69,10 +69,7 @@ fn writes(home: &Home, dir: &Path) -> Vec<Figure> {
         Figure::new(what, "ms", quantile(times, at))
     };
     let median = row(0.5, &mut times);
-    vec![
-        median.goal(30.0).peer(266.0, "as published; another takes 617"),
-        row(0.99, &mut times),
-    ]
+    vec![median.goal(30.0).peer(266.0, "as published; another takes 617"), row(0.99, &mut times)]
 }
 
 /// Returns how many language servers a daemon has, and their memory in MiB.

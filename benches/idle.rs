@@ -157,8 +157,10 @@ fn idle_daemon() -> f64 {
     }
     std::thread::sleep(Duration::from_secs(2));
     let bytes = resident(daemon.id());
-    let stopped =
-        Command::new(env!("CARGO_BIN_EXE_hostler")).args(["stop", "--data"]).arg(folder.path()).output();
+    let stopped = Command::new(env!("CARGO_BIN_EXE_hostler"))
+        .args(["stop", "--data"])
+        .arg(folder.path())
+        .output();
     assert!(stopped.is_ok_and(|output| output.status.success()), "the daemon stops");
     let _ = daemon.wait();
     bytes as f64 / (1024.0 * 1024.0)

@@ -55,7 +55,8 @@ async fn main() {
     let mut rows = Vec::new();
     let mut actors = Vec::new();
     for number in 0..SLOTS {
-        let row = host.child(NodeKind::LanguageServer, format!("server {number} /project/{number}"));
+        let row =
+            host.child(NodeKind::LanguageServer, format!("server {number} /project/{number}"));
         row.update(|row| {
             row.phase = "up";
             row.pid = Some(1000);
@@ -92,9 +93,7 @@ async fn main() {
     let asked = quantile(&mut asked, 0.5);
     let mut row = |at: f64| {
         let what = format!("status of 1,000 slots, 100 hanging, p{:.0}", at * 100.0);
-        Figure::new(what, "ms", quantile(&mut ours, at))
-            .floor(quantile(&mut floor, at))
-            .goal(1.0)
+        Figure::new(what, "ms", quantile(&mut ours, at)).floor(quantile(&mut floor, at)).goal(1.0)
     };
     print(&[row(0.5).peer(asked, "asking each actor, none hanging"), row(0.99)]);
     drop(rows);
