@@ -1,7 +1,6 @@
 //! All integration tests: one binary, one module per subject.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
-#![allow(clippy::needless_pass_by_value, reason = "arguments are written where they are passed")]
 #![allow(clippy::disallowed_methods, reason = "tests start hostler as a stranger does")]
 
 mod bad_input;

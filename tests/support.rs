@@ -3,6 +3,8 @@
 //! Every wait is bounded, and whatever a test started is killed when the test's
 //! value is dropped, so that a failing test leaves nothing either.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments are written where they are passed")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
