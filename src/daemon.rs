@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ask;
 use crate::chance;
 use crate::commons::Commons;
 use crate::config::error::ConfigError;
@@ -399,9 +400,7 @@ async fn ask<M: ractor::Message, T: Send + 'static>(
     question: impl FnOnce(RpcReplyPort<T>) -> M,
     within: Duration,
 ) -> Option<T> {
-    let (reply, answer) = ractor::concurrency::oneshot();
-    actor.cast(question(reply.into())).ok()?;
-    timeout(within, answer).await.ok()?.ok()
+    timeout(within, ask::ask(actor, question)).await.ok().flatten()
 }
 
 /// What a session's end ends.
