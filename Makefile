@@ -25,7 +25,7 @@ demo: setup
 
 ## make test         set up, then format, lints, tests and documentation
 test: setup lint
-	$(CARGO) test --workspace --all-features --quiet
+	scripts/nothing-left $(CARGO) test --workspace --all-features --quiet
 	$(MAKE) --no-print-directory doc deny
 
 ## make test-repeat  the tests ten times (PASSES=n), up to the first failure
@@ -33,7 +33,7 @@ test-repeat:
 	@$(CARGO) test --workspace --all-features --quiet --no-run
 	@for pass in $$(seq $(PASSES)); do \
 	  begin=$$SECONDS; \
-	  $(CARGO) test --workspace --all-features --quiet; \
+	  scripts/nothing-left $(CARGO) test --workspace --all-features --quiet; \
 	  echo "pass $$pass of $(PASSES): $$((SECONDS - begin)) s"; \
 	done
 

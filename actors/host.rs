@@ -126,15 +126,7 @@ impl Actor for Host {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             HostMsg::OpenWorkspace(id, reply) => {
-                let args = WorkspaceArgs {
-                    host: myself.clone(),
-                    ports: state.ports.clone(),
-                    status: state.status.child(NodeKind::Workspace, id.to_string()),
-                };
-                let cell = myself.get_cell();
-                let (workspace, _) = Workspace::spawn_linked(None, Workspace, args, cell).await?;
-                state.workspaces.add(id, workspace.clone());
-                let _ = reply.send(workspace);
+                let _ = reply.send(state.open_workspace(&myself, id).await?);
             }
             HostMsg::Lease(spec, run, reply) => {
                 if let Some(lease) = state.lease(&myself, &spec, run) {
@@ -208,6 +200,22 @@ impl Actor for Host {
 }
 
 impl HostState {
+    async fn open_workspace(
+        &mut self,
+        myself: &ActorRef<HostMsg>,
+        id: WorkspaceId,
+    ) -> Result<ActorRef<WorkspaceMsg>, ActorProcessingErr> {
+        let args = WorkspaceArgs {
+            host: myself.clone(),
+            ports: self.ports.clone(),
+            status: self.status.child(NodeKind::Workspace, id.to_string()),
+        };
+        let cell = myself.get_cell();
+        let (workspace, _) = Workspace::spawn_linked(None, Workspace, args, cell).await?;
+        self.workspaces.add(id, workspace.clone());
+        Ok(workspace)
+    }
+
     fn lease(
         &mut self,
         myself: &ActorRef<HostMsg>,

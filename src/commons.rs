@@ -1,21 +1,25 @@
 //! What the seats of all runs have in common, and how a seat is taken.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use hostler_actors::host::HostMsg;
 use hostler_actors::host::workspace::space::conversation::run::language_session::LanguageSessionHandle;
 use hostler_actors::ports::{Launch, Posture, ToolCall};
+use ractor::ActorRef;
 
 use crate::background::Background;
 use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
-use crate::handles::{LIMITS, OutputHandles};
+use crate::handles::{Limits, OutputHandles};
 use crate::install::bin_folders;
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
+use crate::servers::watched::Watched;
 use crate::shims::Programs;
+use crate::watch::Watches;
 
 /// What the seats of all runs have in common.
 pub(crate) struct Commons {
@@ -23,6 +27,8 @@ pub(crate) struct Commons {
     launch: Arc<dyn Launch>,
     programs: Arc<Programs>,
     locks: PathLocks,
+    watches: Watches,
+    host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
     tools: PathBuf,
 }
@@ -30,7 +36,16 @@ pub(crate) struct Commons {
 impl Commons {
     /// Takes what a host was started with.
     pub(crate) fn new(config: Arc<Config>, folders: &Folders, launch: Arc<dyn Launch>) -> Self {
+        let host = Arc::<OnceLock<ActorRef<HostMsg>>>::default();
+        let told = Arc::clone(&host);
+        let watches = Watches::new(Arc::new(move |root| {
+            if let Some(host) = told.get() {
+                let _ = host.cast(HostMsg::RootGone(root.to_owned()));
+            }
+        }));
         Self {
+            watches,
+            host,
             config: RwLock::new(config),
             programs: Arc::new(Programs::new(Arc::clone(&launch))),
             launch,
@@ -38,6 +53,12 @@ impl Commons {
             spilled: folders.data.join("spilled"),
             tools: folders.tools.clone(),
         }
+    }
+
+    /// Names the host, which lets the servers of a root go that is deleted.
+    pub(crate) fn host_is(&self, host: ActorRef<HostMsg>) {
+        // There is one, and it is named once.
+        let _ = self.host.set(host);
     }
 
     /// Takes a configuration for the seats that are taken from now on.
@@ -53,7 +74,11 @@ impl Commons {
             run,
             folder: Folder::open(&call.spec.folder)?,
             seen: Default::default(),
-            handles: OutputHandles::new(run, &self.spilled, LIMITS),
+            handles: OutputHandles::new(
+                run,
+                &self.spilled,
+                Limits::showing(config.results.inline_bytes),
+            ),
             background: Background::new(call.row.clone()),
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
@@ -64,6 +89,7 @@ impl Commons {
                 config,
                 programs: Arc::clone(&self.programs),
                 posture: Posture::Writable,
+                watched: Watched::new(self.watches.clone()),
             },
         })
     }

@@ -101,9 +101,6 @@ pub(crate) struct Diagnostics {
     /// Where the server answers by itself.
     #[serde(deserialize_with = "span::required")]
     pub(crate) inline: Duration,
-    /// Where it runs a checker after each save.
-    #[serde(deserialize_with = "span::required")]
-    pub(crate) inline_with_checker: Duration,
 }
 
 /// How long a command may take.

@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ask;
 use crate::chance;
 use crate::commons::Commons;
 use crate::config::error::ConfigError;
@@ -158,6 +159,7 @@ impl Daemon {
         let stop = CancellationToken::new();
         let host = start_host(HostArgs { ports, status: status.clone() }, stop.clone()).await?;
         launch.host_is(host.clone());
+        commons.host_is(host.clone());
         let id = WorkspaceId(chance::id());
         let workspace = ask(&host, |reply| HostMsg::OpenWorkspace(id, reply), ANSWER).await;
         let workspace = workspace.ok_or_else(|| StartError::Tree("no workspace".to_owned()))?;
@@ -398,9 +400,7 @@ async fn ask<M: ractor::Message, T: Send + 'static>(
     question: impl FnOnce(RpcReplyPort<T>) -> M,
     within: Duration,
 ) -> Option<T> {
-    let (reply, answer) = ractor::concurrency::oneshot();
-    actor.cast(question(reply.into())).ok()?;
-    timeout(within, answer).await.ok()?.ok()
+    timeout(within, ask::ask(actor, question)).await.ok().flatten()
 }
 
 /// What a session's end ends.

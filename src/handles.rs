@@ -29,11 +29,16 @@ pub(crate) struct Limits {
     pub(crate) bytes: u64,
     /// Bytes of one.
     pub(crate) each: u64,
+    /// Bytes of a result that are shown: half of them its head, half its tail.
+    pub(crate) shown: usize,
 }
 
-/// One may be as long as a chatty build, and four of that kind fit.
-pub(crate) const LIMITS: Limits =
-    Limits { handles: 200, bytes: 256 * 1024 * 1024, each: 64 * 1024 * 1024 };
+impl Limits {
+    /// One may be as long as a chatty build, and four of that kind fit.
+    pub(crate) const fn showing(shown: usize) -> Self {
+        Self { handles: 200, bytes: 256 * 1024 * 1024, each: 64 * 1024 * 1024, shown }
+    }
+}
 
 /// The name of a kept result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +99,11 @@ impl OutputHandles {
     pub(crate) fn new(run: RunId, data: &Path, limits: Limits) -> Self {
         let folder = data.join(run.to_string());
         Self(Arc::new(Shelf { run, folder, limits, kept: Mutex::default() }))
+    }
+
+    /// Returns how many bytes of a result are shown.
+    pub(crate) fn shown(&self) -> usize {
+        self.0.limits.shown
     }
 
     /// Opens what a handle names.

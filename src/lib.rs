@@ -3,6 +3,7 @@
 //! `cli` is where a process begins, `tools::call` where every call of a tool enters,
 //! `launch` the only code that starts a process.
 
+pub(crate) mod ask;
 pub(crate) mod background;
 pub(crate) mod chance;
 pub(crate) mod checkers;

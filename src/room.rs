@@ -10,6 +10,7 @@ use hostler_actors::host::HostMsg;
 use hostler_actors::ports::{BoxFuture, Launch, LaunchError, LaunchOrder, Launched};
 use ractor::ActorRef;
 
+use crate::ask::ask;
 use crate::launch::Launcher;
 
 /// How long an idle server may take to go: its goodbye's 5 s and a little.
@@ -35,11 +36,8 @@ impl RoomMaking {
 
     async fn make_room(&self) -> bool {
         let Some(host) = self.host.get() else { return false };
-        let (reply, answer) = ractor::concurrency::oneshot();
-        if host.cast(HostMsg::EvictIdle(reply.into())).is_err() {
-            return false;
-        }
-        matches!(tokio::time::timeout(GOING, answer).await, Ok(Ok(true)))
+        let gone = tokio::time::timeout(GOING, ask(host, HostMsg::EvictIdle)).await;
+        gone.ok().flatten().unwrap_or(false)
     }
 }
 

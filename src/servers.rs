@@ -8,6 +8,7 @@
 pub(crate) mod roots;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod watched;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::config::definitions::{Probe, ServerDefinition, Share};
 use crate::seat::Seat;
 use crate::shims::{Programs, Search};
 use roots::Root;
+use watched::Watched;
 
 /// What a run's tools need to reach language servers and checkers.
 pub(crate) struct Languages {
@@ -41,6 +43,8 @@ pub(crate) struct Languages {
     pub(crate) installed: Vec<PathBuf>,
     /// What servers of this run may write.
     pub(crate) posture: Posture,
+    /// What changes on disk behind our tools' back.
+    pub(crate) watched: Watched,
 }
 
 /// One half of what a server needs: found, or why not.
@@ -157,8 +161,13 @@ impl Languages {
     /// Takes the lease on a detected server, or says why there is none to take.
     pub(crate) async fn leased(&self, detected: &Detected) -> Result<Result<Server, String>, Gone> {
         let Some(spec) = &detected.spec else { return Ok(Err(detected.to_string())) };
+        // Before the server is there, so that nothing falls between the two.
+        self.watched.begin(&spec.root).await;
         Ok(match self.session.lease(Arc::clone(spec)).await? {
-            Ok(held) => Ok(Server { held, language_id: Arc::clone(&detected.language_id) }),
+            Ok(held) => {
+                self.watched.tell(&held, &[], Vec::new());
+                Ok(Server { held, language_id: Arc::clone(&detected.language_id) })
+            }
             Err(error) => Err(format!("{}: {error}", detected.name)),
         })
     }
@@ -240,7 +249,20 @@ impl Languages {
         };
         let found = self.programs.find(search).await;
         found.map(|found| found.path).map_err(|missing| {
-            format!("`{}` was not found: {missing}", wanted.names.join("` or `"))
+            let names = wanted.names.join("` or `");
+            format!("`{names}` was not found: {missing}{}", self.way_out(wanted.names))
+        })
+    }
+
+    /// Says what brings one of these programs, where a definition tells how.
+    fn way_out(&self, names: &[String]) -> String {
+        let brings = |definition: &ServerDefinition| {
+            let recipe = definition.install.as_ref();
+            recipe.is_some_and(|recipe| names.iter().any(|name| recipe.binaries.contains(name)))
+        };
+        let tool = self.config.servers.iter().find(|(_, definition)| brings(definition));
+        tool.map_or_else(String::new, |(name, _)| {
+            format!("; `hostler tools install {name}` gets it")
         })
     }
 
@@ -256,7 +278,8 @@ impl Languages {
         let own = |(name, value): (&String, &String)| (name.into(), value.into());
         let taken =
             |name: &OsString| name.to_str().is_some_and(|name| definition.env.contains_key(name));
-        let env = from.env.iter().filter(|(name, _)| !taken(name)).cloned();
+        let env = from.env.iter().filter(|(name, _)| !taken(name) && !is_of_a_terminal(name));
+        let env = env.cloned();
         ServerSpec {
             name: name.to_owned(),
             root: root.to_owned(),
@@ -280,6 +303,33 @@ impl Languages {
     pub(crate) fn request_bound(&self) -> Duration {
         self.config.language_servers.request
     }
+}
+
+/// Says whether a variable only tells which terminal or login a session was started
+/// from. It shapes no server, and would keep sessions from sharing one.
+fn is_of_a_terminal(name: &OsString) -> bool {
+    const NAMES: [&str; 16] = [
+        "_",
+        "COLORTERM",
+        "COLUMNS",
+        "DISPLAY",
+        "GPG_TTY",
+        "LINES",
+        "LS_COLORS",
+        "OLDPWD",
+        "PWD",
+        "SHLVL",
+        "STY",
+        "TERM",
+        "TMUX",
+        "TMUX_PANE",
+        "VTE_VERSION",
+        "WINDOWID",
+    ];
+    const BEGINNINGS: [&str; 4] = ["SSH_", "TERM_", "XDG_SESSION_", "WAYLAND_"];
+    name.to_str().is_some_and(|name| {
+        NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    })
 }
 
 /// Returns what the protocol calls a file's language, where the server takes it.

@@ -3,11 +3,11 @@
 //! A shell, a `git checkout` or another program changes files that no tool of ours
 //! was asked to change, and a language server must hear of it before the next
 //! question. One watch per root feeds all servers of that root, each with its own
-//! cursor. Reading is synchronous and never blocks: [`RootWatch::since`] drains the
-//! kernel's queue first, so what happened before a question is known before it.
+//! cursor. Reading is synchronous and never blocks: [`RootWatch::hand_over`] drains
+//! the kernel's queue first, so what happened before a question is known before it.
 //!
 //! The tricky thing: a queue that overflowed, or a tree with more folders than may
-//! be watched, is said (`complete: false`), and the caller then trusts nothing.
+//! be watched, is said, and the caller then trusts nothing.
 
 mod log;
 
@@ -20,6 +20,7 @@ use hostler_actors::host::language_server::spec::ServerKey;
 use hostler_actors::ports::{FileChange, FileChangeKind};
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use tokio_util::sync::CancellationToken;
 
 use crate::launch::socket;
 use log::{Log, Since};
@@ -52,7 +53,8 @@ impl Watches {
     /// then, so it belongs on a thread that may block.
     pub(crate) fn of(&self, root: &Path) -> std::io::Result<Arc<RootWatch>> {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(watch) = roots.get(root).and_then(Weak::upgrade) {
+        let known = roots.get(root).and_then(Weak::upgrade);
+        if let Some(watch) = known.filter(|watch| !watch.is_gone()) {
             return Ok(watch);
         }
         let watch = Arc::new(RootWatch::begin(root)?);
@@ -67,14 +69,19 @@ impl Watches {
 /// Drains a watch whenever something happens, so that its queue does not fill up
 /// while nobody asks and a root that goes is noticed.
 fn follow(watch: &Arc<RootWatch>, on_gone: OnGone) -> std::io::Result<()> {
-    let root = watch.root.clone();
+    let (root, over) = (watch.root.clone(), watch.over.clone());
     let source = socket::readable(watch.source.as_fd().try_clone_to_owned()?)?;
     let watch = Arc::downgrade(watch);
     tokio::spawn(async move {
-        while let Ok(mut ready) = source.readable().await {
-            let Some(watch) = watch.upgrade() else { return };
-            let gone = watch.state().drain();
+        loop {
+            let ready = tokio::select! {
+                ready = source.readable() => ready,
+                () = over.cancelled() => return,
+            };
+            let (Ok(mut ready), Some(watch)) = (ready, watch.upgrade()) else { return };
+            // First, as what happens while the queue is drained must wake us again.
             ready.clear_ready();
+            let gone = watch.state().drain();
             if gone {
                 on_gone(&root);
                 return;
@@ -89,12 +96,21 @@ pub(crate) struct RootWatch {
     root: PathBuf,
     source: Arc<Inotify>,
     state: Mutex<State>,
+    /// Ends the task that drains it.
+    over: CancellationToken,
+}
+
+impl Drop for RootWatch {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
 }
 
 struct State {
     root: PathBuf,
     source: Arc<Inotify>,
     folders: HashMap<WatchDescriptor, PathBuf>,
+    parent: Option<WatchDescriptor>,
     log: Log,
     gone: bool,
 }
@@ -106,23 +122,34 @@ impl RootWatch {
             root: root.to_owned(),
             source: Arc::clone(&source),
             folders: HashMap::new(),
+            parent: None,
             log: Log::default(),
             gone: false,
         };
         state.watch(root, false);
-        Ok(Self { root: root.to_owned(), source, state: Mutex::new(state) })
+        state.watch_parent();
+        let over = CancellationToken::new();
+        Ok(Self { root: root.to_owned(), source, state: Mutex::new(state), over })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what changed since this server last asked. One that asks for the
-    /// first time is told nothing: it reads the disk when it starts.
-    pub(crate) fn since(&self, server: &ServerKey) -> Since {
+    /// Hands over what changed since this server last asked. One that asks for the
+    /// first time is told nothing: it reads the disk when it starts. Nobody else
+    /// asks for the same server until it has been given.
+    pub(crate) fn hand_over<T>(&self, server: &ServerKey, give: impl FnOnce(Since) -> T) -> T {
         let mut state = self.state();
         state.drain();
-        state.log.since(server)
+        let since = state.log.since(server);
+        give(since)
+    }
+
+    /// Says whether the root was deleted or moved away.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut state = self.state();
+        state.drain()
     }
 }
 
@@ -152,10 +179,12 @@ impl State {
             self.log.lose();
             return;
         }
+        if Some(event.wd) == self.parent {
+            self.gone |= event.name.as_deref() == self.root.file_name();
+            return;
+        }
         let Some(folder) = self.folders.get(&event.wd) else { return };
         let Some(name) = event.name else {
-            let left = AddWatchFlags::IN_DELETE_SELF | AddWatchFlags::IN_MOVE_SELF;
-            self.gone |= event.mask.intersects(left) && *folder == self.root;
             if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                 self.folders.remove(&event.wd);
             }
@@ -184,6 +213,14 @@ impl State {
         self.log.add(FileChange { path: path.into(), kind });
     }
 
+    /// Watches the folder that holds the root. What the root itself would tell of its
+    /// end comes only when nobody works in it any more, and servers do.
+    fn watch_parent(&mut self) {
+        let flags = AddWatchFlags::IN_DELETE | AddWatchFlags::IN_MOVED_FROM;
+        let added = self.root.parent().map(|parent| self.source.add_watch(parent, flags));
+        self.parent = added.and_then(Result::ok);
+    }
+
     /// Watches a folder and all below it; `report` logs the files that are there.
     fn watch(&mut self, top: &Path, report: bool) {
         let flags = AddWatchFlags::IN_CREATE
@@ -191,8 +228,6 @@ impl State {
             | AddWatchFlags::IN_DELETE
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_MOVED_TO
-            | AddWatchFlags::IN_DELETE_SELF
-            | AddWatchFlags::IN_MOVE_SELF
             | AddWatchFlags::IN_ONLYDIR
             | AddWatchFlags::IN_DONT_FOLLOW;
         let mut pending = vec![top.to_owned()];

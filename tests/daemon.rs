@@ -151,3 +151,18 @@ fn a_background_process_is_named_listed_and_gone_with_its_run() {
     assert!(session.end().success());
     assert_eq!(marked(&mark), [0; 0]);
 }
+
+#[test]
+fn what_left_the_group_is_asked_before_it_is_killed() {
+    let home = Home::new();
+    let dir = home.folder("project");
+    let mut session = home.session(&dir, &[]);
+    let polite =
+        "trap 'echo asked > asked; exit 0' TERM; touch ready; while :; do sleep 0.01; done";
+    let command = format!("setsid sh -c {polite:?} & until [ -e ready ]; do sleep 0.01; done");
+    session.text("bash", json!({"command": command}));
+    let began = std::time::Instant::now();
+    assert!(session.end().success());
+    assert!(began.elapsed().as_millis() < 1500, "within the grace: {:?}", began.elapsed());
+    assert_eq!(std::fs::read_to_string(dir.join("asked")).unwrap(), "asked\n");
+}

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "says what is skipped")]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ use hostler_actors::testing::keeper::Keeper;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+
+use crate::support::scripted_server;
 
 mod installed;
 mod moods;
@@ -53,13 +55,6 @@ async fn scripted_with(moods: &[&str], change: impl FnOnce(&mut ServerSpec)) -> 
         change(spec);
     })
     .await
-}
-
-fn scripted_server() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let built = here.ancestors().nth(2).unwrap().join("examples/scripted_server");
-    assert!(built.exists(), "{}: build it with `cargo build --examples`", built.display());
-    built
 }
 
 async fn bench(change: impl FnOnce(&mut ServerSpec)) -> Bench {

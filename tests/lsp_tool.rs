@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Session};
+use crate::support::{Home, Session, eventually};
 
 /// Copies the project that stands among the fixtures.
 fn project(home: &Home) -> PathBuf {
@@ -141,4 +141,93 @@ fn the_checker_reads_the_whole_project() {
     assert_eq!(result["details"]["total"], 1, "{result:#}");
     assert_eq!(result["details"]["diagnostics"][0]["path"], "depot/extra.py");
     assert!(session.end().success());
+}
+
+/// What the server says of a file.
+fn diagnostics(session: &mut Session, file: &str) -> Value {
+    let result = session.call("lsp", json!({ "action": "diagnostics", "file": file }));
+    assert_eq!(result["details"]["freshness"], "fresh", "{result:#}");
+    result["details"].clone()
+}
+
+fn bash(session: &mut Session, command: &str) {
+    session.text("bash", json!({ "command": command }));
+}
+
+#[test]
+fn what_a_shell_changes_is_known_to_the_next_question() {
+    let home = Home::new();
+    let Some((mut session, dir)) = session(&home) else { return };
+    warm(&mut session, "depot/orders.py");
+    warm(&mut session, "depot/money.py");
+    // A dependency changes behind the dependent's back.
+    bash(&mut session, "sed -i 's/def times/def repeated/' depot/money.py");
+    for _ in 0..2 {
+        let details = diagnostics(&mut session, "depot/orders.py");
+        assert_eq!(details["total"], 1, "now and later: {details:#}");
+    }
+    bash(&mut session, "sed -i 's/def repeated/def times/' depot/money.py");
+    assert_eq!(diagnostics(&mut session, "depot/orders.py")["total"], 0);
+    // A module that the shell makes can be imported.
+    bash(&mut session, "printf 'RATE = 7\\n' > depot/rates.py");
+    let import = "\"\"\"Uses it.\"\"\"\n\nfrom depot.rates import RATE\n\nprint(RATE)\n";
+    let made = session.call("write", json!({ "path": "depot/uses.py", "content": import }));
+    assert_eq!(
+        (&made["details"]["total"], &made["details"]["freshness"]),
+        (&json!(0), &json!("fresh")),
+        "{made:#}"
+    );
+    // One that it takes away cannot, also where the file was open at the server.
+    warm(&mut session, "depot/rates.py");
+    bash(&mut session, "rm depot/rates.py");
+    assert_eq!(diagnostics(&mut session, "depot/uses.py")["total"], 1);
+    let gone = session.failure("lsp", json!({ "action": "diagnostics", "file": "depot/rates.py" }));
+    assert!(gone.contains("depot/rates.py"), "{gone}");
+    // Many files at once, as a checkout of another branch does.
+    let before = dir.join("depot");
+    bash(
+        &mut session,
+        "cp -r depot other && sed -i 's/class Money/class Cash/' other/*.py && rm other/uses.py && rm -r depot && mv other depot",
+    );
+    assert!(before.is_dir());
+    let text = session.text("lsp", json!({ "action": "diagnostics", "file": "depot/orders.py" }));
+    assert!(text.contains("\"Money\" is unknown import symbol"), "{text}");
+    assert!(session.end().success());
+}
+
+#[test]
+fn a_root_that_is_deleted_takes_its_server_along_and_the_session_goes_on() {
+    let home = Home::new();
+    let _daemon = home.serve();
+    let Some((mut session, dir)) = session(&home) else { return };
+    warm(&mut session, "depot/money.py");
+    let up = |home: &Home| {
+        let report = home.report();
+        let nodes = report["nodes"].as_array().unwrap().clone();
+        nodes.iter().any(|node| node["kind"] == "language_server" && node["phase"] == "up")
+    };
+    assert!(up(&home));
+    std::fs::remove_dir_all(&dir).unwrap();
+    eventually("its server is gone", || !up(&home));
+    let gone = session.failure("lsp", json!({ "action": "diagnostics", "file": "depot/money.py" }));
+    assert!(gone.contains("depot/money.py"), "{gone}");
+    assert!(session.end().success());
+}
+
+#[test]
+fn terminals_that_differ_share_one_server() {
+    let home = Home::new();
+    let _daemon = home.serve();
+    let Some((mut one, dir)) = session(&home) else { return };
+    let mut command = home.hostler(&["session", "--dir"]);
+    command.arg(&dir).env("TERM", "other").env("SHLVL", "9").env("SSH_TTY", "/dev/pts/9");
+    let mut two = Session::start(command);
+    warm(&mut one, "depot/money.py");
+    warm(&mut two, "depot/money.py");
+    let report = home.report();
+    let nodes = report["nodes"].as_array().unwrap();
+    let servers: Vec<_> = nodes.iter().filter(|node| node["kind"] == "language_server").collect();
+    assert_eq!(servers.len(), 1, "{servers:#?}");
+    assert_eq!(servers[0]["leases"], 2);
+    assert!(one.end().success() && two.end().success());
 }

@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::disallowed_methods, reason = "tests start hostler as a stranger does")]
 
+mod bad_input;
 mod cli;
 mod daemon;
 mod language_server;
 mod launch;
+mod lsp_tool;
+mod memory;
+mod servers_die;
 mod session;
 mod support;
 mod tidy;

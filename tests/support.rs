@@ -3,6 +3,8 @@
 //! Every wait is bounded, and whatever a test started is killed when the test's
 //! value is dropped, so that a failing test leaves nothing either.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments are written where they are passed")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
@@ -12,29 +14,29 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// Against hangs only: far above what anything here takes.
-pub const BOUND: Duration = Duration::from_secs(60);
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
 /// A home of its own, so that nothing of the machine's user is read or written.
-pub struct Home(tempfile::TempDir);
+pub(crate) struct Home(tempfile::TempDir);
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Returns a folder below it, made.
-    pub fn folder(&self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(&path).unwrap();
         path
     }
 
     /// Prepares a command with this home.
-    pub fn hostler(&self, args: &[&str]) -> Command {
+    pub(crate) fn hostler(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
         command
             .args(args)
@@ -47,19 +49,19 @@ impl Home {
     }
 
     /// Runs a command to its end.
-    pub fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.hostler(args).output().unwrap()
     }
 
     /// Opens a session on a folder.
-    pub fn session(&self, dir: &Path, more: &[&str]) -> Session {
+    pub(crate) fn session(&self, dir: &Path, more: &[&str]) -> Session {
         let mut command = self.hostler(&["session", "--dir"]);
         command.arg(dir).args(more);
         Session::start(command)
     }
 
     /// Starts a daemon on the usual data folder and waits until it serves.
-    pub fn serve(&self) -> Running {
+    pub(crate) fn serve(&self) -> Running {
         let mut command = self.hostler(&["serve"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let daemon = Running(child);
@@ -68,7 +70,7 @@ impl Home {
     }
 
     /// Returns the daemon's report.
-    pub fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         let output = self.run(&["status", "--json"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
@@ -76,12 +78,42 @@ impl Home {
 }
 
 /// Returns bytes as text.
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Returns the language server that behaves as it is told.
+pub(crate) fn scripted_server() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.ancestors().nth(2).unwrap().join("examples/scripted_server");
+    assert!(built.exists(), "{}: `cargo build --examples` builds it", built.display());
+    built
+}
+
+/// Defines it for a home as the server of text files below a `scripted.root`, in
+/// these moods and with further keys.
+pub(crate) fn scripted(home: &Home, moods: &[&str], more: &str) {
+    let push = moods.iter().any(|mood| ["push", "lie"].contains(mood));
+    let mut keys = vec![
+        "about = 'a server that is told how to behave'".to_owned(),
+        "files = [{ patterns = ['*.txt'], language_id = 'plaintext' }]".to_owned(),
+        "root_markers = ['scripted.root']".to_owned(),
+        format!("recipe = '{}'", if push { "push" } else { "pull" }),
+        format!("args = {moods:?}"),
+    ];
+    if !more.contains("binaries") {
+        let server = scripted_server();
+        let folder = server.parent().unwrap().display();
+        keys.push("binaries = ['scripted_server']".to_owned());
+        keys.push(format!("project_folders = ['{folder}']"));
+    }
+    keys.push(more.to_owned());
+    std::fs::write(home.folder(".config/hostler/servers").join("scripted.toml"), keys.join("\n"))
+        .unwrap();
+}
+
 /// Waits until something holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + BOUND;
     while !holds() {
         assert!(Instant::now() < until, "not within {BOUND:?}: {what}");
@@ -90,14 +122,14 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Says whether a process is there and not a zombie.
-pub fn lives(pid: u32) -> bool {
+pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
 /// Returns the processes whose environment carries this text: it reaches every
 /// child, also one that left its group and session.
-pub fn marked(mark: &str) -> Vec<u32> {
+pub(crate) fn marked(mark: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -109,19 +141,19 @@ pub fn marked(mark: &str) -> Vec<u32> {
 }
 
 /// A process that is killed when the test is over.
-pub struct Running(pub Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.0.id()
     }
 
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).unwrap());
         nix::sys::signal::kill(pid, signal).unwrap();
     }
 
-    pub fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let mut status = None;
         eventually("the process ends", || {
             status = self.0.try_wait().unwrap();
@@ -139,17 +171,18 @@ impl Drop for Running {
 }
 
 /// A `hostler session`.
-pub struct Session {
-    pub process: Running,
+pub(crate) struct Session {
+    pub(crate) process: Running,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
     early: Vec<Value>,
     last: u64,
-    pub ready: Value,
+    pub(crate) ready: Value,
 }
 
 impl Session {
-    fn start(mut command: Command) -> Self {
+    /// Starts the command of one, and waits until it is ready.
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (send, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -175,7 +208,7 @@ impl Session {
     }
 
     /// Returns the first line that fits, and keeps the others for later.
-    pub fn line(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn line(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.early.iter().position(&fits) {
             return self.early.remove(at);
         }
@@ -189,13 +222,13 @@ impl Session {
     }
 
     /// Sends a line as it is.
-    pub fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("an open pipe");
         writeln!(stdin, "{line}").unwrap();
     }
 
     /// Sends a call and returns its id.
-    pub fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
+    pub(crate) fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
         self.last += 1;
         let line = json!({"id": self.last, "call": tool, "arguments": arguments});
         self.send(&line.to_string());
@@ -203,32 +236,32 @@ impl Session {
     }
 
     /// Waits for the answer to an id.
-    pub fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         self.line(|line| line["id"] == id)
     }
 
     /// Makes a call and returns its result.
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let id = self.begin(tool, arguments);
         self.answer(id)["result"].clone()
     }
 
     /// Makes a call that succeeds and returns its text.
-    pub fn text(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["is_error"], false, "{result:#}");
         result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
     /// Makes a call that fails and returns what it says.
-    pub fn failure(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn failure(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["is_error"], true, "{result:#}");
         result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
     /// Sends a control and returns the whole answer.
-    pub fn control(&mut self, control: &str, more: Value) -> Value {
+    pub(crate) fn control(&mut self, control: &str, more: Value) -> Value {
         self.last += 1;
         let mut line = json!({"id": self.last, "control": control});
         if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
@@ -239,13 +272,13 @@ impl Session {
     }
 
     /// Ends the input, and waits for the process.
-    pub fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.stdin = None;
         self.process.wait()
     }
 
     /// Closes the input and goes on.
-    pub fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.stdin = None;
     }
 }

@@ -26,7 +26,7 @@ use crate::server::{HOVER, Server, TEXT, question};
 const BOUND: Duration = Duration::from_secs(30);
 
 /// One lease on one server.
-pub struct Leased {
+pub(crate) struct Leased {
     keeper: Keeper<ServerResource>,
     lease: Lease,
     document: Document,
@@ -36,7 +36,7 @@ pub struct Leased {
 
 impl Leased {
     /// Opens the slot, with so many deaths allowed.
-    pub async fn open(server: &Server, weather: Limit) -> Self {
+    pub(crate) async fn open(server: &Server, weather: Limit) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = LaunchConfig::new(format!("bench-{:x}", getrandom::u64().unwrap()));
         let launcher = Launcher::start(config, StatusTable::default()).await.unwrap();
@@ -53,7 +53,7 @@ impl Leased {
     }
 
     /// Asks the one question.
-    pub async fn hover(&self) {
+    pub(crate) async fn hover(&self) {
         let documents = std::slice::from_ref(&self.document);
         let path = Arc::clone(&self.document.path);
         let cancel = CancellationToken::new();
@@ -63,7 +63,7 @@ impl Leased {
     }
 
     /// Gives the file a new text and returns how many errors it has then.
-    pub async fn verdict(&mut self, text: &str) -> usize {
+    pub(crate) async fn verdict(&mut self, text: &str) -> usize {
         std::fs::write(&self.document.path, text).unwrap();
         self.document = document(&self.document.path, text);
         let cancel = CancellationToken::new();
@@ -74,19 +74,19 @@ impl Leased {
     }
 
     /// Kills the server's process.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         let pids = self.keeper.status.pids();
         let (_, pid) = pids.first().expect("the server is up");
         kill(Pid::from_raw(i32::try_from(*pid).unwrap()), Signal::SIGKILL).unwrap();
     }
 
     /// Returns how often it was started again.
-    pub fn restarts(&self) -> u64 {
+    pub(crate) fn restarts(&self) -> u64 {
         self.keeper.status.snapshot().iter().map(|row| row.restarts).sum()
     }
 
     /// Ends it with all its processes.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         drop(self.keeper);
         self.launcher.shutdown(Duration::from_secs(5)).await;
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::server::{HOVER, Server, TEXT, question};
 
 /// A server that was started and has the file open.
-pub struct Raw {
+pub(crate) struct Raw {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -23,7 +23,7 @@ pub struct Raw {
 
 impl Raw {
     /// Starts it and shakes hands.
-    pub fn start(server: &Server) -> Self {
+    pub(crate) fn start(server: &Server) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("a.py");
         std::fs::write(&path, TEXT).unwrap();
@@ -47,17 +47,17 @@ impl Raw {
     }
 
     fn uri(&self) -> String {
-        uri::of_path(&self.path).to_string()
+        uri::of_path(&self.path)
     }
 
     /// Asks the one question.
-    pub fn hover(&mut self) {
+    pub(crate) fn hover(&mut self) {
         let question = question(&self.path);
         assert!(self.ask(HOVER, &question)["contents"].is_object());
     }
 
     /// Gives the file a new text and returns how many errors it has then.
-    pub fn verdict(&mut self, text: &str) -> usize {
+    pub(crate) fn verdict(&mut self, text: &str) -> usize {
         std::fs::write(&self.path, text).unwrap();
         self.version += 1;
         let document = json!({ "uri": self.uri(), "version": self.version });

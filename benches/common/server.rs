@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 mod installed;
 
 /// What is asked of a warm server.
-pub const HOVER: &str = "textDocument/hover";
+pub(crate) const HOVER: &str = "textDocument/hover";
 /// The file.
-pub const TEXT: &str = "value = 1\nprint(value)\n";
+pub(crate) const TEXT: &str = "value = 1\nprint(value)\n";
 /// The same file with something wrong in it, for each server.
-pub const BROKEN: &str = "value = ERROR\nprint(value)\n";
+pub(crate) const BROKEN: &str = "value = ERROR\nprint(value)\n";
 
 /// One server to measure.
 #[derive(Clone)]
-pub struct Server {
+pub(crate) struct Server {
     /// Its name in the table.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its program.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Its arguments.
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
     /// How often it is asked.
-    pub times: usize,
+    pub(crate) times: usize,
 }
 
 /// Returns the native server that is built from the fixtures.
-pub fn scripted() -> Server {
+pub(crate) fn scripted() -> Server {
     let here = std::env::current_exe().unwrap();
     let program = here.ancestors().nth(2).unwrap().join("examples/scripted_server");
     assert!(program.exists(), "{}: build the examples first", program.display());
@@ -37,7 +37,7 @@ pub fn scripted() -> Server {
 }
 
 /// Returns pyright, or says where it was looked for in vain.
-pub fn pyright() -> Option<Server> {
+pub(crate) fn pyright() -> Option<Server> {
     let Some((node, entry)) = installed::pyright() else {
         let folder = std::env::var("HOSTLER_TOOLS").unwrap_or_default();
         println!(
@@ -51,7 +51,7 @@ pub fn pyright() -> Option<Server> {
 }
 
 /// Returns the question about the word in the second line.
-pub fn question(path: &Path) -> Value {
+pub(crate) fn question(path: &Path) -> Value {
     let position = json!({ "line": 1, "character": 8 });
     json!({ "textDocument": { "uri": uri::of_path(path) }, "position": position })
 }

@@ -7,45 +7,45 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// One measured figure.
-pub struct Figure {
+pub(crate) struct Figure {
     /// What was measured.
-    pub what: String,
+    pub(crate) what: String,
     /// The unit of all numbers of the row.
-    pub unit: &'static str,
+    pub(crate) unit: &'static str,
     /// What could at best be reached, measured in the same run.
-    pub floor: Option<f64>,
+    pub(crate) floor: Option<f64>,
     /// What we reach.
-    pub ours: f64,
+    pub(crate) ours: f64,
     /// What others reach, and who.
-    pub peer: Option<(f64, &'static str)>,
+    pub(crate) peer: Option<(f64, &'static str)>,
     /// At most this, where there is a goal.
-    pub goal: Option<f64>,
+    pub(crate) goal: Option<f64>,
 }
 
 impl Figure {
     /// Makes a row that has nothing to stand beside it yet.
-    pub fn new(what: impl Into<String>, unit: &'static str, ours: f64) -> Self {
+    pub(crate) fn new(what: impl Into<String>, unit: &'static str, ours: f64) -> Self {
         Self { what: what.into(), unit, floor: None, ours, peer: None, goal: None }
     }
 
     /// Says what could at best be reached.
-    pub fn floor(self, floor: f64) -> Self {
+    pub(crate) fn floor(self, floor: f64) -> Self {
         Self { floor: Some(floor), ..self }
     }
 
     /// Says what others reach, and who.
-    pub fn peer(self, value: f64, who: &'static str) -> Self {
+    pub(crate) fn peer(self, value: f64, who: &'static str) -> Self {
         Self { peer: Some((value, who)), ..self }
     }
 
     /// Says what it shall be at most.
-    pub fn goal(self, goal: f64) -> Self {
+    pub(crate) fn goal(self, goal: f64) -> Self {
         Self { goal: Some(goal), ..self }
     }
 }
 
 /// Prints figures as a table.
-pub fn print(figures: &[Figure]) {
+pub(crate) fn print(figures: &[Figure]) {
     let mut text = format!(
         "{:<58} {:>10} {:>10} {:>8} {:>10} {:>10}  {}\n",
         "figure", "floor", "ours", "ratio", "goal", "met", "peer"
@@ -77,25 +77,25 @@ pub fn print(figures: &[Figure]) {
 }
 
 /// Returns a span in milliseconds.
-pub fn milliseconds(span: Duration) -> f64 {
+pub(crate) fn milliseconds(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
 /// Returns the value below which `share` of the samples lie.
-pub fn quantile(samples: &mut [f64], share: f64) -> f64 {
+pub(crate) fn quantile(samples: &mut [f64], share: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let last = samples.len().saturating_sub(1);
     samples.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 /// Returns a process's resident bytes.
-pub fn resident(pid: u32) -> u64 {
+pub(crate) fn resident(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
     pages * 4096
 }
 
 /// Returns how many descriptors this process has open.
-pub fn descriptors() -> usize {
+pub(crate) fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }

@@ -5,6 +5,7 @@
 //! socket, unless somebody owns it already, whom it then joins.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hostler_actors::profile::Mode;
 use tokio::net::UnixListener;
@@ -19,6 +20,9 @@ use crate::folders::{FolderError, Folders};
 use crate::serve::client::Client;
 use crate::serve::http;
 use crate::serve::protocol::Open;
+
+/// How long answers that are under way may take once all else has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Whom a command talks to.
 pub(crate) enum Place {
@@ -48,9 +52,12 @@ impl Hosted {
             }
         }
         let left = self.daemon.shutdown().await;
-        if let Some(serving) = self.serving {
-            // Its listener ends with the stop; a connection that hangs must not hold us.
-            serving.abort();
+        if let Some(mut serving) = self.serving {
+            // Whoever asked for the stop gets the answer; a peer that hangs does not
+            // hold us.
+            if tokio::time::timeout(LAST_ANSWERS, &mut serving).await.is_err() {
+                serving.abort();
+            }
             let _ = std::fs::remove_file(self.daemon.folders().socket());
         }
         left
@@ -89,7 +96,7 @@ async fn joined(folders: &Folders) -> Result<Place, Refusal> {
         if client.is_served().await {
             return Ok(Place::Joined(client));
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let pid = folders.owner().unwrap_or_else(|| "?".to_owned());
     Err(Refusal::no_daemon(format!(

@@ -37,7 +37,6 @@ fn the_shipped_values_are_those_of_the_specification() {
     assert_eq!(config.language_servers.request, Duration::from_secs(20));
     assert_eq!(config.language_servers.share, Share::Host);
     assert_eq!(config.diagnostics.inline, Duration::from_secs(3));
-    assert_eq!(config.diagnostics.inline_with_checker, Duration::from_secs(10));
     assert_eq!(config.bash.deadline, Duration::from_secs(120));
     assert_eq!(config.bash.longest, Duration::from_secs(1800));
     assert_eq!(config.results.inline_bytes, 32 * 1024);

@@ -199,10 +199,7 @@ async fn tell_changes(
             };
             Some(FileChange { path: file.absolute().into(), kind })
         });
-        let changes: Vec<_> = changes.collect();
-        if !changes.is_empty() {
-            held.server.changed(changes);
-        }
+        seat.languages.watched.tell(&held, files, changes.collect());
     }
     Ok(())
 }
@@ -238,7 +235,10 @@ impl After {
             looks.spawn(async move {
                 let Watched { server, file, .. } = &before.watched;
                 if !before.written {
-                    let settled = before.watched.settled(&folder, until).await;
+                    let settled = tokio::select! {
+                        settled = before.watched.settled(&folder, until) => settled,
+                        () = cancel.cancelled() => Some(Err("cancelled".to_owned())),
+                    };
                     let judgement = settled.map(|settled| match settled {
                         Ok(found) => Judgement::Fresh(found),
                         Err(reason) => Judgement::Pending(reason),

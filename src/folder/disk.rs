@@ -57,8 +57,9 @@ pub(crate) async fn look<T: Send + 'static>(
     let grace = Duration::from_secs(2);
     let work = tokio::task::spawn_blocking(move || work(&leash));
     tokio::select! {
-        done = work => finished(tool, done),
+        biased;
         () = cancel.cancelled() => Err(cancelled(tool, "nothing was changed")),
+        done = work => finished(tool, done),
         () = tokio::time::sleep(bound + grace) => Err(Failure::new(format!(
             "{tool}: the disk did not answer within {} s: see whether a mount hangs",
             bound.as_secs()

@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 
 use super::{Handle, OutputHandles, Spill};
 
-/// Bytes of a result that are shown: half of them its head, half its tail.
-pub(crate) const INLINE: usize = 32 * 1024;
-
 /// Output that is being taken in.
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -55,7 +52,7 @@ impl Capture {
 
     /// Says whether so many more bytes would touch no disk.
     pub(crate) fn stays_short(&self, more: usize) -> bool {
-        matches!(self.spill, Place::Memory) && self.head.len() + more <= INLINE
+        matches!(self.spill, Place::Memory) && self.head.len() + more <= self.handles.shown()
     }
 
     /// Takes in a piece. Blocks on the disk where the whole is long.
@@ -63,14 +60,15 @@ impl Capture {
         self.total += bytes.len() as u64;
         if matches!(self.spill, Place::Memory) {
             self.head.extend_from_slice(bytes);
-            if self.head.len() > INLINE {
+            if self.head.len() > self.handles.shown() {
                 self.spill();
             }
             return;
         }
         self.keep(bytes);
         self.tail.extend(bytes);
-        self.tail.drain(..self.tail.len().saturating_sub(INLINE / 2));
+        let half = self.handles.shown() / 2;
+        self.tail.drain(..self.tail.len().saturating_sub(half));
     }
 
     /// Opens the handle now, for output that goes on after it was shown. Blocks.
@@ -84,10 +82,10 @@ impl Capture {
         };
         let all = std::mem::take(&mut self.head);
         self.keep(&all);
-        let cut = all.len().min(INLINE / 2);
-        let (head, tail) = all.split_at(cut);
+        let half = self.handles.shown() / 2;
+        let (head, tail) = all.split_at(all.len().min(half));
         self.head = head.to_vec();
-        self.tail = tail.iter().skip(tail.len().saturating_sub(INLINE / 2)).copied().collect();
+        self.tail = tail.iter().skip(tail.len().saturating_sub(half)).copied().collect();
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -147,7 +145,7 @@ impl Capture {
 
 /// Cuts a text down to what is shown. Blocks on the disk where it is long.
 pub(crate) fn clip(handles: &OutputHandles, text: String) -> Clipped {
-    if text.len() <= INLINE {
+    if text.len() <= handles.shown() {
         let bytes = text.len() as u64;
         return Clipped { text, handle: None, bytes };
     }

@@ -3,8 +3,11 @@
 
 use std::io::Read;
 
-use super::capture::{Capture, INLINE, clip};
+use super::capture::{Capture, clip};
 use super::*;
+
+const INLINE: usize = 32 * 1024;
+const LIMITS: Limits = Limits::showing(INLINE);
 
 fn shelf(limits: Limits) -> (tempfile::TempDir, OutputHandles) {
     let data = tempfile::tempdir().unwrap();
@@ -70,7 +73,7 @@ fn one_long_line_of_wide_characters_is_cut_between_them() {
 
 #[test]
 fn what_is_over_a_limit_is_said() {
-    let (_data, handles) = shelf(Limits { handles: 2, bytes: 200_000, each: 100_000 });
+    let (_data, handles) = shelf(Limits { handles: 2, bytes: 200_000, each: 100_000, ..LIMITS });
     let clipped = clip(&handles, "word ".repeat(40_000));
     assert!(clipped.text.contains("the first 100000 of 200000 bytes, which is the limit"));
     let first = clipped.handle.unwrap();
@@ -83,7 +86,7 @@ fn what_is_over_a_limit_is_said() {
 
 #[test]
 fn bytes_of_all_are_bounded_while_one_grows() {
-    let (data, handles) = shelf(Limits { handles: 9, bytes: 150_000, each: 100_000 });
+    let (data, handles) = shelf(Limits { handles: 9, bytes: 150_000, each: 100_000, ..LIMITS });
     let mut spills: Vec<_> = (0..3).map(|_| handles.begin().unwrap()).collect();
     for spill in &mut spills {
         assert_eq!(spill.append(&vec![b'x'; 70_000]).unwrap(), 70_000);

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Seat;
 use crate::background::Background;
 use crate::folder::Folder;
-use crate::handles::{LIMITS, OutputHandles};
+use crate::handles::{Limits, OutputHandles};
 use crate::servers::testing::languages;
 use crate::tools::{Cancel, Failure, Tool};
 
@@ -38,15 +38,17 @@ impl Bench {
         let table = StatusTable::default();
         let entry = table.enter(None, NodeKind::Run, run.to_string());
         let servers = FakeServers::default();
+        let languages = languages(&servers, &table, Arc::clone(&launch));
+        let limits = Limits::showing(languages.config.results.inline_bytes);
         let seat = Seat {
             run,
             folder: Folder::open(&work).unwrap(),
             seen: Default::default(),
-            handles: OutputHandles::new(run, &place.path().join("data"), LIMITS),
+            handles: OutputHandles::new(run, &place.path().join("data"), limits),
             background: Background::new(entry.anchor()),
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
-            languages: languages(&servers, &table, Arc::clone(&launch)),
+            languages,
             launch,
         };
         Self { seat, table, server: servers.server, _run: entry, place }

@@ -16,7 +16,6 @@ use hostler_actors::host::workspace::space::conversation::run::{Begun, RunMsg, R
 use hostler_actors::ids::CallId;
 use hostler_actors::ports::{Caller, Surface, ToolResult};
 use hostler_actors::profile::Mode;
-use ractor::{ActorRef, RpcReplyPort};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -24,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lines::{LONGEST, Line, Lines};
 use super::protocol::{CallAnswer, Code, Control, PROTOCOL, Refusal, Request, StatusAnswer, parse};
+use crate::ask::ask;
 use crate::daemon::Engagement;
 
 /// Lines out that may wait for a slow reader before calls wait too.
@@ -386,17 +386,4 @@ impl Session {
             }
         }
     }
-}
-
-/// Asks an actor; `None` if it is gone. The message is sent before the first
-/// await, so that questions keep their order.
-fn ask<M, T, Q>(actor: &ActorRef<M>, question: Q) -> impl Future<Output = Option<T>> + use<M, T, Q>
-where
-    M: ractor::Message,
-    T: Send + 'static,
-    Q: FnOnce(RpcReplyPort<T>) -> M,
-{
-    let (reply, answer) = ractor::concurrency::oneshot();
-    let sent = actor.cast(question(reply.into())).is_ok();
-    async move { if sent { answer.await.ok() } else { None } }
 }

@@ -15,8 +15,10 @@ use ractor::{Actor, ActorRef};
 use tokio::sync::OnceCell;
 
 use super::Languages;
+use super::watched::Watched;
 use crate::config::Loaded;
 use crate::shims::Programs;
+use crate::watch::Watches;
 
 /// Makes them around these servers.
 pub(crate) fn languages(
@@ -48,6 +50,7 @@ pub(crate) fn languages(
         programs: Arc::new(Programs::new(launch)),
         installed: Vec::new(),
         posture: Posture::Writable,
+        watched: Watched::new(Watches::new(Arc::new(|_| {}))),
     }
 }
 

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::background::intake::Intake;
 use crate::background::left::{Left, left_of};
 use crate::background::{emptied, stop};
+use crate::config::Bash;
 use crate::folder::disk::cancelled;
 use crate::handles::capture::Clipped;
 use crate::seat::Seat;
@@ -32,8 +33,6 @@ use crate::tools::{
     Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
 };
 
-const DEFAULT_SECONDS: u64 = 120;
-const MOST_SECONDS: u64 = 30 * 60;
 /// How long the rest of a tree may take to go after its main process, before it counts
 /// as left in the background. A pipeline's last process is gone in a millisecond.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -46,10 +45,10 @@ pub(crate) const TOOL: Tool = Tool {
     parallel_safe: true,
     mutates_worktree: true,
     wired: Wired::Folder,
-    effects: &[Effect::ProcessSpawn],
+    effects: &[Effect::ProcessSpawn, Effect::WorktreeWrite],
     description: "Runs a shell command in the work folder, each in a new shell, without input. \
         Returns its output and exit code when it ends. What it leaves in the background (`cmd &`) \
-        goes on until the run ends. Output beyond 32 KiB is read by its handle.",
+        goes on until the run ends. Long output is read by its handle.",
     schema: schema_of::<Args>,
     writes: writes_nothing,
     call,
@@ -63,16 +62,17 @@ struct Args {
     /// What it does, in a few words: its name in the status.
     #[serde(default)]
     description: Option<String>,
-    /// When to stop it; 120 if left out, at most 1800.
+    /// When to stop it; 120 if left out and at most 1800, unless configured otherwise.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 1800))]
+    #[schemars(range(min = 1))]
     timeout_seconds: Option<u64>,
 }
 
 fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     Box::pin(async move {
         let args: Args = arguments(TOOL.name, given)?;
-        let bound = bound(args.timeout_seconds)?;
+        let limits = &seat.languages.config.bash;
+        let bound = bound(args.timeout_seconds, limits)?;
         let label = label(&args);
         let order = order(seat, &args, label.clone());
         let launched = tokio::select! {
@@ -91,9 +91,10 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
             Over::Ended(ended) => call.ended(ended, seat, &label).await,
             Over::TimedOut => {
                 let cut = format!(
-                    "timed out after {} s; give more timeout_seconds (at most {MOST_SECONDS}), or \
-                     start it in the background with &",
-                    bound.as_secs()
+                    "timed out after {} s; give more timeout_seconds (at most {}), or start it in \
+                     the background with &",
+                    bound.as_secs(),
+                    limits.longest.as_secs()
                 );
                 Err(call.cut(&cut, &over).await)
             }
@@ -102,13 +103,15 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     })
 }
 
-fn bound(seconds: Option<u64>) -> Result<Duration, Failure> {
-    match seconds.unwrap_or(DEFAULT_SECONDS) {
-        0 => Err(Failure::new("bash: `timeout_seconds` is 0: give at least 1")),
-        seconds @ 1..=MOST_SECONDS => Ok(Duration::from_secs(seconds)),
-        seconds => Err(Failure::new(format!(
-            "bash: `timeout_seconds` is {seconds}, over the limit of {MOST_SECONDS}: start what \
-             takes longer in the background with &"
+fn bound(seconds: Option<u64>, limits: &Bash) -> Result<Duration, Failure> {
+    match seconds {
+        None => Ok(limits.deadline.min(limits.longest)),
+        Some(0) => Err(Failure::new("bash: `timeout_seconds` is 0: give at least 1")),
+        Some(seconds) if seconds <= limits.longest.as_secs() => Ok(Duration::from_secs(seconds)),
+        Some(seconds) => Err(Failure::new(format!(
+            "bash: `timeout_seconds` is {seconds}, over the limit of {}: start what takes longer \
+             in the background with &",
+            limits.longest.as_secs()
         ))),
     }
 }

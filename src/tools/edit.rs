@@ -60,11 +60,12 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     Box::pin(async move {
         let args: Args = arguments(TOOL.name, given)?;
         let (folder, seen) = (seat.folder.clone(), seat.seen.clone());
-        change(TOOL.name, &cancel, move || edit(&folder, &seen, &args)).await
+        let line_chars = seat.languages.config.results.line_chars;
+        change(TOOL.name, &cancel, move || edit(&folder, &seen, &args, line_chars)).await
     })
 }
 
-fn edit(folder: &Folder, seen: &Seen, args: &Args) -> Outcome {
+fn edit(folder: &Folder, seen: &Seen, args: &Args, line_chars: usize) -> Outcome {
     let file = folder.locate(&args.path)?;
     let (name, old) = (file.name(), folder.read(&file, WHOLE_FILE)?);
     let (hash, path) = (Hash::of(&old), file.absolute());
@@ -81,7 +82,7 @@ fn edit(folder: &Folder, seen: &Seen, args: &Args) -> Outcome {
         Sight::Part { .. } | Sight::Other | Sight::Never => seen.forget(path),
     }
 
-    let mut text = format!("{name}: {}\n{}", summary(&edited), context(&edited));
+    let mut text = format!("{name}: {}\n{}", summary(&edited), context(&edited, line_chars));
     if !replaced.lost.is_empty() {
         text.push_str(&format!("\ncould not keep {}", replaced.lost.join(" and ")));
     }
@@ -121,7 +122,7 @@ fn summary(edited: &Edited) -> String {
 }
 
 /// Shows the first place that changed, as `read` would.
-fn context(edited: &Edited) -> String {
+fn context(edited: &Edited, line_chars: usize) -> String {
     let Some(Spot { first_line, last_line }) = edited.spots.first().copied() else {
         return String::new();
     };
@@ -132,7 +133,7 @@ fn context(edited: &Edited) -> String {
     let mut shown: Vec<_> = lines
         .take(to)
         .skip(from)
-        .map(|(index, line)| super::read::numbered(index as u64 + 1, line))
+        .map(|(index, line)| super::read::numbered(index as u64 + 1, line, line_chars))
         .collect();
     if cut {
         shown.push(format!("       (to line {last_line})"));

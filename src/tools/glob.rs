@@ -25,7 +25,6 @@ use crate::tools::{
     Cancel, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
 };
 
-pub(super) const RESULTS: usize = 200;
 pub(super) const MOST_RESULTS: usize = 10_000;
 /// How long a search may take.
 pub(super) const BOUND: Duration = Duration::from_secs(30);
@@ -54,7 +53,7 @@ struct Args {
     /// The folder to look in; the work folder if left out.
     #[serde(default)]
     path: Option<String>,
-    /// How many paths to show; 200 if left out.
+    /// How many paths to show; 200 if left out, unless configured otherwise.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000))]
     max_results: Option<usize>,
@@ -64,7 +63,8 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     Box::pin(async move {
         let args: Args = arguments(TOOL.name, given)?;
         let names = Names::new(TOOL.name, "pattern", &args.pattern)?;
-        let most = most_results(TOOL.name, args.max_results)?;
+        let usual = seat.languages.config.results.glob;
+        let most = most_results(TOOL.name, args.max_results.unwrap_or(usual))?;
         let (folder, handles) = (seat.folder.clone(), seat.handles.clone());
         look(TOOL.name, &cancel, BOUND, move |leash| {
             find(&folder, &handles, &args, &names, most, leash)
@@ -103,8 +103,8 @@ impl Names {
     }
 }
 
-pub(super) fn most_results(tool: &str, given: Option<usize>) -> Result<usize, Failure> {
-    match given.unwrap_or(RESULTS) {
+pub(super) fn most_results(tool: &str, most: usize) -> Result<usize, Failure> {
+    match most {
         most @ 1..=MOST_RESULTS => Ok(most),
         most => Err(Failure::new(format!(
             "{tool}: `max_results` is {most}: give 1 to {MOST_RESULTS}, and narrow the search"

@@ -67,7 +67,7 @@ struct Args {
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: Option<usize>,
-    /// How many matching lines to show; 200 if left out.
+    /// How many matching lines to show; 200 if left out, unless configured otherwise.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000))]
     max_results: Option<usize>,
@@ -78,11 +78,12 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
         let args: Args = arguments(TOOL.name, given)?;
         let names =
             args.glob.as_deref().map(|glob| Names::new(TOOL.name, "glob", glob)).transpose()?;
+        let usual = seat.languages.config.results.grep;
         let mut search = Search {
             matcher: matcher(&args.pattern)?,
             searcher: searcher(args.context.unwrap_or_default())?,
             folder: seat.folder.clone(),
-            found: Found::new(most_results(TOOL.name, args.max_results)?),
+            found: Found::new(most_results(TOOL.name, args.max_results.unwrap_or(usual))?),
         };
         let handles = seat.handles.clone();
         look(TOOL.name, &cancel, BOUND, move |leash| {

@@ -46,8 +46,8 @@ pub(crate) const TOOL: Tool = Tool {
     mutates_worktree: false,
     wired: Wired::Folder,
     effects: &[],
-    description: "Reads a file: numbered lines (at most 2,000 lines or 64 KiB a call, lines cut at \
-        2,000 characters), or an image. Also reads hostler:// handles of long results. Says how \
+    description: "Reads a file: numbered lines (at most 2,000 lines or 64 KiB a call; very long \
+        lines are cut, which is said), or an image. Also reads hostler:// handles of long results. Says how \
         many lines there are and with which offset to go on.",
     schema: schema_of::<Args>,
     writes: writes_nothing,
@@ -77,10 +77,11 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
                 return Err(Failure::new(format!("read: `{name}` counts from 1, and 0 was given")));
             }
         }
+        let line_chars = seat.languages.config.results.line_chars;
         let (folder, handles, seen) =
             (seat.folder.clone(), seat.handles.clone(), seat.seen.clone());
         look(TOOL.name, &cancel, BOUND, move |leash| {
-            read(&Source::open(&folder, &handles, &args.path)?, &seen, &args, leash)
+            read(&Source::open(&folder, &handles, &args.path)?, &seen, &args, line_chars, leash)
         })
         .await
     })
@@ -120,7 +121,7 @@ impl Source {
     }
 }
 
-fn read(source: &Source, seen: &Seen, args: &Args, leash: &Leash) -> Outcome {
+fn read(source: &Source, seen: &Seen, args: &Args, line_chars: usize, leash: &Leash) -> Outcome {
     let mut file = &source.file;
     let bytes = file.metadata().map_err(|error| source.failed(error))?.len();
     let mut head = Vec::new();
@@ -140,7 +141,7 @@ fn read(source: &Source, seen: &Seen, args: &Args, leash: &Leash) -> Outcome {
         ));
     }
     let first = args.offset.unwrap_or(1) - 1;
-    let wanted = Wanted { first, lines: args.limit.unwrap_or(LINES), bytes };
+    let wanted = Wanted { first, lines: args.limit.unwrap_or(LINES), bytes, line_chars };
     let page = Page::of(file, &wanted, leash).map_err(|error| source.failed(error))?;
     if first > 0 && page.shown.is_empty() && page.total.is_some_and(|total| first >= total) {
         return Err(Failure::new(format!(

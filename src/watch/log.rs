@@ -19,8 +19,10 @@ const MOST: usize = 50_000;
 pub(crate) struct Since {
     /// The changes, oldest first.
     pub(crate) changes: Vec<FileChange>,
-    /// Is that all: false after an overflow, or where not everything is watched.
-    pub(crate) complete: bool,
+    /// More changed than anybody can name: the kernel's queue overflowed.
+    pub(crate) lost: bool,
+    /// Not every folder is watched, so that there may be more.
+    pub(crate) partial: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +74,7 @@ impl Log {
     /// Returns what is new to a server and moves its cursor.
     pub(super) fn since(&mut self, server: &ServerKey) -> Since {
         let Some(cursor) = self.cursors.insert(server.clone(), self.now) else {
-            return Since { changes: Vec::new(), complete: !self.partial };
+            return Since { changes: Vec::new(), lost: false, partial: self.partial };
         };
         let mut found = BTreeMap::new();
         for (path, entry) in &self.entries {
@@ -88,7 +90,7 @@ impl Log {
         }
         self.forget();
         let lost = self.lost_at.is_some_and(|at| at > cursor);
-        Since { changes: found.into_values().collect(), complete: !lost && !self.partial }
+        Since { changes: found.into_values().collect(), lost, partial: self.partial }
     }
 
     /// Drops what every server has heard of.
@@ -119,7 +121,7 @@ mod tests {
                 let mut answer: Vec<_> = changes
                     .map(|change| format!("{}{}", mark(change.kind), change.path.display()))
                     .collect();
-                answer.extend((!since.complete).then(|| "incomplete".to_owned()));
+                answer.extend(since.lost.then(|| "lost".to_owned()));
                 answers.push(answer.join(" "));
             } else if word == "!" {
                 log.lose();
@@ -148,6 +150,6 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_said_once_to_each() {
-        assert_eq!(play("1? 2? ! +a 1? 1? 2?"), ["", "", "+a incomplete", "", "+a incomplete"]);
+        assert_eq!(play("1? 2? ! +a 1? 1? 2?"), ["", "", "+a lost", "", "+a lost"]);
     }
 }

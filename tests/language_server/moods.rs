@@ -42,7 +42,7 @@ async fn verdicts_follow_each_write_by_pull_and_by_push() {
 }
 
 #[tokio::test]
-async fn a_lie_about_versions_is_never_believed_at_once() {
+async fn a_lie_about_versions_is_never_believed() {
     let bench = scripted(&["lie"]).await;
     let lease = bench.lease(1);
     verdict(&lease, &bench.write("a.py", "ERROR"), Duration::from_secs(2)).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lsp_types as lsp;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::answers::folder;
 use super::connection::Connection;
@@ -22,6 +23,9 @@ pub struct ServerFacts {
     pub capabilities: Value,
     /// Its name and version, as it gave them.
     pub server_info: Option<String>,
+    /// When the handshake was over: one that has only just started may not have
+    /// read its project yet.
+    pub ready_at: Instant,
     pub(super) sync: SyncOptions,
     pub(super) connection: Arc<Connection>,
     pub(super) observed: Watch,
@@ -65,6 +69,7 @@ impl ServerFacts {
                 Some(version) => format!("{name} {version}"),
                 None => name.to_owned(),
             }),
+            ready_at: Instant::now(),
             capabilities,
             connection,
             observed,

@@ -2,6 +2,7 @@
 //!
 //! Written by the actor alone; callers read it without asking.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,15 +93,20 @@ impl Observed {
         let Some((known, at)) = known.and_then(|known| Some((known, known.since_change?))) else {
             return Settled::No("it has published nothing since the last change");
         };
-        // One that was never given is a lie, and says no more than none.
-        let told = known.version.filter(|told| *told <= i64::from(version));
-        if told.is_some_and(|told| told < i64::from(version)) {
-            return Settled::No("what it published is about an earlier version");
+        match known.version.map(|told| told.cmp(&i64::from(version))) {
+            Some(Ordering::Less) => {
+                return Settled::No("what it published is about an earlier version");
+            }
+            // Whoever makes versions up says nothing about this text, also after a while.
+            Some(Ordering::Greater) => {
+                return Settled::No("what it published is about a version that it was never given");
+            }
+            Some(Ordering::Equal) | None => {}
         }
         if self.doing.is_some() {
             return Settled::No("it is busy");
         }
-        let same = told.is_none() && known.before.as_ref() == Some(&known.items);
+        let same = known.version.is_none() && known.before.as_ref() == Some(&known.items);
         let settles = at.max(moved_at) + if same { QUIET_UNCHANGED } else { QUIET };
         if now < settles { Settled::At(settles) } else { Settled::Yes(known.items.clone()) }
     }

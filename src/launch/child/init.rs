@@ -156,8 +156,9 @@ impl Init<'_> {
 
     fn forward(&self, signal: i32) {
         let Ok(signal) = Signal::try_from(signal) else { return };
-        if self.ended && !self.order.walls.pid {
-            // The number of the group may belong to somebody else by now.
+        if self.ended {
+            // The number of the group may belong to somebody else by now, and what is
+            // left need not be in it: it too is to be asked before it is killed.
             everyone(signal);
         } else {
             // The group may be gone already.

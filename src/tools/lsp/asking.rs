@@ -4,6 +4,7 @@
 //! that was still busy when it answered may have answered in part, which is said.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hostler_actors::host::language_server::documents::Document;
 use hostler_actors::host::language_server::lease::ServerError;
@@ -11,6 +12,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
     Answer, Params,
 };
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::diagnostics::details::with;
 use crate::diagnostics::documents;
@@ -22,6 +24,16 @@ use crate::tools::{Cancel, Failure, Output};
 
 /// JSON-RPC: the server does not have the method.
 const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What is asked of the whole project. A server that has only just started knows of
+/// it only what it has read so far: pyright 1.1.414 finds no symbol at all in its
+/// first second, and says so without a word of doubt.
+const OF_THE_PROJECT: [&str; 3] =
+    ["workspace/symbol", "textDocument/references", "textDocument/implementation"];
+/// How long a server may take to read its project before its "nothing" is believed.
+const READING: Duration = Duration::from_secs(5);
+/// The pause before it is asked again.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// A file and who can be asked about it.
 pub(super) struct Subject {
@@ -125,9 +137,25 @@ async fn one(
     let own =
         |document: &Document| Document { language_id: Arc::clone(language_id), ..document.clone() };
     let documents: Vec<_> = question.documents.iter().map(own).collect();
-    let within = seat.languages.request_bound();
+    let until = Instant::now() + seat.languages.request_bound();
     let held = &server.held.server;
-    held.request(&documents, question.method, question.params, within, cancel).await
+    loop {
+        let within = until.saturating_duration_since(Instant::now());
+        let answer =
+            held.request(&documents, question.method, question.params, within, cancel).await?;
+        let empty = answer.value.as_array().is_none_or(Vec::is_empty);
+        let doubtful = empty
+            && OF_THE_PROJECT.contains(&question.method)
+            && answer.up_for < READING
+            && Instant::now() + AGAIN < until;
+        if !doubtful {
+            return Ok(answer);
+        }
+        tokio::select! {
+            () = sleep(AGAIN) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
 }
 
 impl Answers {

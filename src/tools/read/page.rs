@@ -13,10 +13,8 @@ use crate::tools::write::BOM;
 
 /// Bytes of a page. Beyond it `next_offset` leads on, so no handle is needed.
 const PAGE_BYTES: usize = 64 * 1024;
-/// Characters shown of a line.
-const LINE: usize = 2_000;
-/// Bytes kept of a line: enough for that many characters of UTF-8.
-const LINE_BYTES: usize = 4 * LINE;
+/// Bytes of the longest character of UTF-8.
+const WIDEST: usize = 4;
 /// A file up to this size is read to its end to count its lines.
 const COUNTED: u64 = 256 * 1024 * 1024;
 /// Lines with bad bytes that are named.
@@ -30,6 +28,8 @@ pub(super) struct Wanted {
     pub(super) lines: u64,
     /// The size of the whole.
     pub(super) bytes: u64,
+    /// How many characters of a line.
+    pub(super) line_chars: usize,
 }
 
 /// A page, and what was learnt about the whole.
@@ -58,7 +58,7 @@ impl Page {
         let end = wanted.first.saturating_add(wanted.lines);
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         let mut hasher = blake3::Hasher::new();
-        let mut line = Line::default();
+        let mut line = Line::new(0, wanted.line_chars);
         loop {
             let chunk = reader.fill_buf()?;
             let length = chunk.len();
@@ -100,7 +100,7 @@ impl Page {
             line.kept.drain(..BOM.len());
         }
         if line.wanted && !self.full {
-            let text = show(&line.kept, line.length);
+            let text = show(&line.kept, line.length, line.chars);
             self.full = !self.text.is_empty() && self.size + text.text.len() > PAGE_BYTES;
             if !self.full {
                 self.crlf |= line.kept.ends_with(b"\r\n");
@@ -113,7 +113,7 @@ impl Page {
                 self.shown.end = number + 1;
             }
         }
-        *line = Line { number: number + 1, ..Line::default() };
+        *line = Line::new(number + 1, line.chars);
     }
 
     /// Returns the offset with which to go on, if anything is left.
@@ -166,21 +166,25 @@ impl Page {
 }
 
 /// A line that is being put together.
-#[derive(Default)]
 struct Line {
     number: u64,
+    chars: usize,
     wanted: bool,
     kept: Vec<u8>,
     length: u64,
 }
 
 impl Line {
+    fn new(number: u64, chars: usize) -> Self {
+        Self { number, chars, wanted: false, kept: Vec::new(), length: 0 }
+    }
+
     fn take(&mut self, piece: &[u8], wanted: bool) {
         self.wanted = wanted;
         self.length += piece.len() as u64;
         // The first bytes of a file may be a mark that must be seen.
         let room = match (wanted, self.number) {
-            (true, _) => LINE_BYTES,
+            (true, _) => self.chars.saturating_mul(WIDEST).max(BOM.len()),
             (false, 0) => BOM.len(),
             (false, _) => 0,
         };
@@ -194,12 +198,12 @@ struct Shown {
     bad: bool,
 }
 
-/// Makes a line fit to be shown. `length` is that of the whole line.
-fn show(kept: &[u8], length: u64) -> Shown {
+/// Makes a line fit to be shown, in so many characters. `length` is that of the whole line.
+fn show(kept: &[u8], length: u64, chars: usize) -> Shown {
     let bare = kept.strip_suffix(b"\n").unwrap_or(kept);
     let bare = bare.strip_suffix(b"\r").unwrap_or(bare);
     let text = String::from_utf8_lossy(bare);
-    match text.char_indices().nth(LINE) {
+    match text.char_indices().nth(chars) {
         Some((end, _)) => {
             let head = text.get(..end).unwrap_or(&text);
             Shown {
@@ -212,7 +216,7 @@ fn show(kept: &[u8], length: u64) -> Shown {
 }
 
 /// Numbers one line as a page does.
-pub(crate) fn numbered(number: u64, line: &[u8]) -> String {
-    let kept = line.get(..line.len().min(LINE_BYTES)).unwrap_or_default();
-    format!("{number:>6}\t{}", show(kept, line.len() as u64).text)
+pub(crate) fn numbered(number: u64, line: &[u8], chars: usize) -> String {
+    let kept = line.get(..line.len().min(chars.saturating_mul(WIDEST))).unwrap_or_default();
+    format!("{number:>6}\t{}", show(kept, line.len() as u64, chars).text)
 }

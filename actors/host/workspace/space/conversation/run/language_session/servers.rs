@@ -37,6 +37,8 @@ pub struct Answer {
     pub encoding: Encoding,
     /// What the server was still busy with: the answer may then be partial.
     pub doing: Option<Arc<str>>,
+    /// How long the server had been up: at first it may not have read the project.
+    pub up_for: Duration,
 }
 
 /// Hands out leases.
@@ -131,7 +133,12 @@ impl LeasedServer for Lease {
         Box::pin(async move {
             let params = |facts: &ServerFacts| params(facts.encoding);
             let answer = Lease::request(self, documents, method, params, within, cancel).await?;
-            Ok(Answer { value: answer.value, encoding: answer.facts.encoding, doing: answer.doing })
+            Ok(Answer {
+                value: answer.value,
+                encoding: answer.facts.encoding,
+                doing: answer.doing,
+                up_for: answer.facts.ready_at.elapsed(),
+            })
         })
     }
 

@@ -196,7 +196,12 @@ impl LeasedServer for FakeServer {
             world.asked.push((method, asked));
             let answer = world.answers.get_mut(method).and_then(VecDeque::pop_front);
             let value = answer.unwrap_or_else(|| panic!("nothing is scripted for {method}"))?;
-            Ok(Answer { value, encoding: Encoding::Utf16, doing: world.doing.clone() })
+            Ok(Answer {
+                value,
+                encoding: Encoding::Utf16,
+                doing: world.doing.clone(),
+                up_for: Duration::from_secs(3600),
+            })
         })
     }
 
