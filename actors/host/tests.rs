@@ -286,6 +286,12 @@ async fn a_call_outside_a_turn_is_told_so() {
     let tree = tree().await;
     let result = tree.call(1, "wait", None).await.unwrap();
     assert!(result.is_error);
+    for call in 2..100 {
+        tree.begin().await;
+        ask(&tree.run, RunMsg::EndTurn).await;
+        let result = tree.call(call, "wait", None).await.unwrap();
+        assert!(result.is_error, "also at once after its end");
+    }
 }
 
 #[tokio::test(start_paused = true)]

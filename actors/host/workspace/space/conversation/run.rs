@@ -9,7 +9,7 @@ pub mod turn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef, ActorStatus, RpcReplyPort, SupervisionEvent};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -40,12 +40,21 @@ pub enum RunMsg {
     Cancel(CallId, RpcReplyPort<bool>),
     /// Hands out the run's language session, which it starts on first use.
     LanguageSession(RpcReplyPort<ActorRef<LanguageSessionMsg>>),
-    /// Takes note that the turn has ended and begins the next if one was asked for.
-    TurnEnded(Option<RpcReplyPort<Begun>>),
+    /// Takes note that the turn has ended, and goes on as was asked.
+    TurnEnded(Next),
     /// Ends the run and all that it owns.
     End(RpcReplyPort<()>),
     /// Takes note that all that it owned is gone.
     Ended(RpcReplyPort<()>),
+}
+
+/// What follows a turn.
+#[derive(Debug)]
+pub enum Next {
+    /// Another turn.
+    Turn(RpcReplyPort<Begun>),
+    /// Nothing.
+    Rest(RpcReplyPort<()>),
 }
 
 /// A turn that has begun.
@@ -126,11 +135,8 @@ impl Actor for Run {
         state: &mut RunState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            RunMsg::BeginTurn(reply) => state.finish_turn(&myself, Some(reply)),
-            RunMsg::EndTurn(reply) => match &state.open {
-                Some((turn, _)) => drop(turn.cast(TurnMsg::Finish(reply))),
-                None => drop(reply.send(())),
-            },
+            RunMsg::BeginTurn(reply) => state.finish_turn(&myself, Next::Turn(reply)),
+            RunMsg::EndTurn(reply) => state.finish_turn(&myself, Next::Rest(reply)),
             RunMsg::Look(reply) => drop(reply.send(state.view())),
             RunMsg::Call(asked, reply) => state.call(asked, reply),
             RunMsg::Cancel(call, reply) => match &state.open {
@@ -140,12 +146,7 @@ impl Actor for Run {
             RunMsg::LanguageSession(reply) => {
                 drop(reply.send(state.language_session(&myself).await?));
             }
-            RunMsg::TurnEnded(next) => {
-                if let Some(reply) = next {
-                    let begun = state.begin_turn(&myself).await?;
-                    let _ = reply.send(begun);
-                }
-            }
+            RunMsg::TurnEnded(next) => state.go_on(&myself, next).await?,
             RunMsg::End(reply) => state.end(&myself, reply),
             RunMsg::Ended(reply) => {
                 let _ = reply.send(());
@@ -184,8 +185,8 @@ impl Actor for Run {
 }
 
 impl RunState {
-    /// Lets the open turn finish, in a task, and then begins the next.
-    fn finish_turn(&mut self, myself: &ActorRef<RunMsg>, next: Option<RpcReplyPort<Begun>>) {
+    /// Lets the open turn finish, in a task, and then goes on.
+    fn finish_turn(&mut self, myself: &ActorRef<RunMsg>, next: Next) {
         let (run, open) = (myself.clone(), self.open.as_ref().map(|(turn, _)| turn.clone()));
         tokio::spawn(async move {
             if let Some(turn) = open {
@@ -197,6 +198,36 @@ impl RunState {
             }
             let _ = run.cast(RunMsg::TurnEnded(next));
         });
+    }
+
+    async fn go_on(
+        &mut self,
+        myself: &ActorRef<RunMsg>,
+        next: Next,
+    ) -> Result<(), ActorProcessingErr> {
+        if self.live().is_none() {
+            // It is gone before the supervisor hears of it, so that whoever is
+            // answered finds no turn open.
+            self.open = None;
+            self.args.status.update(|row| row.phase = "idle");
+        }
+        match next {
+            Next::Turn(reply) => {
+                // Another door of this run may have begun one meanwhile: it is shared.
+                let begun = match self.live() {
+                    Some((_, surface)) => Begun { turn: self.turns, surface: Arc::clone(surface) },
+                    None => self.begin_turn(myself).await?,
+                };
+                let _ = reply.send(begun);
+            }
+            Next::Rest(reply) => drop(reply.send(())),
+        }
+        Ok(())
+    }
+
+    /// Returns the open turn, unless it is about to be gone.
+    fn live(&self) -> Option<&(ActorRef<TurnMsg>, Arc<Surface>)> {
+        self.open.as_ref().filter(|(turn, _)| turn.get_status() < ActorStatus::Stopping)
     }
 
     async fn begin_turn(&mut self, myself: &ActorRef<RunMsg>) -> Result<Begun, ActorProcessingErr> {
@@ -223,7 +254,7 @@ impl RunState {
     }
 
     fn call(&self, asked: Asked, reply: RpcReplyPort<ToolResult>) {
-        match &self.open {
+        match self.live() {
             Some((turn, _)) => drop(turn.cast(TurnMsg::Call(asked, reply))),
             None => {
                 let text = format!("{}: no turn is open; begin one first", asked.tool);
