@@ -62,8 +62,9 @@ pub(crate) fn print(figures: &[Figure]) {
             Some(_) => "NO",
             None => "-",
         };
-        let peer = figure.peer.map_or_else(String::new, |(value, who)| {
-            format!("{value} ({who}, {:.1}x ours)", value / figure.ours.max(1e-9))
+        let peer = figure.peer.map_or_else(String::new, |(value, who)| match figure.ours > 0.0 {
+            true => format!("{value:.1} ({who}, {:.1}x ours)", value / figure.ours),
+            false => format!("{value:.1} ({who})"),
         });
         let what = format!("{} [{}]", figure.what, figure.unit);
         let _ = writeln!(
