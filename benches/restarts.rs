@@ -27,8 +27,9 @@ mod table;
 
 /// Deaths whose time is taken.
 const TIMED: usize = 200;
-/// Deaths before the first look at what is left over: the pools have their size then.
-const SETTLED: usize = 500;
+/// Deaths before the first look at what is left over: by then the pools have their
+/// size, as 10,000 and 25,000 cycles end at the same one.
+const SETTLED: usize = 5_000;
 /// No death is one too many; the window is short, for what it remembers is memory.
 const NO_LIMIT: Limit = Limit { most: usize::MAX, within: Duration::from_millis(100) };
 

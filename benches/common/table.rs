@@ -62,9 +62,12 @@ pub(crate) fn print(figures: &[Figure]) {
             Some(_) => "NO",
             None => "-",
         };
-        let peer = figure.peer.map_or_else(String::new, |(value, who)| match figure.ours > 0.0 {
-            true => format!("{value:.1} ({who}, {:.1}x ours)", value / figure.ours),
-            false => format!("{value:.1} ({who})"),
+        let peer = figure.peer.map_or_else(String::new, |(value, who)| {
+            if figure.ours > 0.0 {
+                format!("{value:.1} ({who}, {:.1}x ours)", value / figure.ours)
+            } else {
+                format!("{value:.1} ({who})")
+            }
         });
         let what = format!("{} [{}]", figure.what, figure.unit);
         let _ = writeln!(

@@ -23,7 +23,7 @@ use crate::serve::http::StatusReport;
 use crate::serve::protocol::Open;
 
 /// Rounds before the server is killed, and as many after it.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 /// Calls of a round: three questions, a break and a mend.
 const STEPS: usize = 5;
 /// How long the server may take to be back: its first restart is at once.
