@@ -1,9 +1,12 @@
 //! `hostler session` and `call`, as a harness uses them.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Home, eventually, lives, marked, text};
+use crate::support::{Home, Running, eventually, lives, marked, text};
 
 fn error(answer: &Value) -> (&str, &str) {
     let part = |name: &str| answer["error"][name].as_str().unwrap_or_default();
@@ -219,5 +222,26 @@ fn a_call_prints_text_names_images_and_tells_by_its_code() {
         let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(says), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_harness_that_is_gone_takes_its_session_and_all_calls_along() {
+    let home = Home::new();
+    let dir = home.folder("project");
+    for joined in [false, true] {
+        let _daemon = joined.then(|| home.serve());
+        let mark = format!("HARNESS_{joined}={}", dir.display());
+        let mut command = home.hostler(&["session", "--dir"]);
+        command.arg(&dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = Running(command.spawn().unwrap());
+        let (mut stdin, stdout) =
+            (session.0.stdin.take().unwrap(), session.0.stdout.take().unwrap());
+        let call = json!({"command": format!("export {mark}; sleep 1000")});
+        writeln!(stdin, "{}", json!({"id": 1, "call": "bash", "arguments": call})).unwrap();
+        eventually("it sleeps", || !marked(&mark).is_empty());
+        drop((stdin, stdout));
+        session.wait();
+        assert_eq!(marked(&mark), [0; 0]);
     }
 }

@@ -4,15 +4,19 @@
 //! pump, which says `end_of_input` for its own end of input: to the daemon a
 //! stream that just ends means a harness that is gone.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Interest,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Opening;
 use super::attach::{Place, attach, open};
 use super::exit::{Done, Exit, Refusal};
 use super::{Ground, out, signals};
+use crate::launch::socket;
 use crate::serve::session::{AtEnd, speak};
 
 /// What the pump sends at the end of its input.
@@ -26,13 +30,16 @@ pub(crate) async fn session(ground: &Ground, opening: &Opening) -> Done {
         Place::Joined(client) => {
             let stream = client.session(&wanted).await.map_err(Refusal::no_daemon)?;
             let (reader, writer) = tokio::io::split(stream);
-            pump(BufReader::new(reader), writer, signals::stop()).await
+            let stop = signals::stop();
+            stop_when_unread(stop.clone());
+            pump(BufReader::new(reader), writer, stop).await
         }
         Place::Hosted(hosted) => {
             signals::stop_on_signal(hosted.daemon.stop_requested());
             let opened = hosted.daemon.open(wanted).await;
             let outcome = match opened {
                 Ok(engagement) => {
+                    stop_when_unread(hosted.daemon.stop_requested().clone());
                     let stdin = BufReader::new(tokio::io::stdin());
                     let stop = hosted.daemon.stop_requested().clone();
                     speak(engagement, stdin, tokio::io::stdout(), AtEnd::Finish, stop).await;
@@ -44,6 +51,19 @@ pub(crate) async fn session(ground: &Ground, opening: &Opening) -> Done {
             gone(left).and(outcome)
         }
     }
+}
+
+/// Stops when nobody can read standard output any more: a harness that was killed
+/// closes its input like one that has no more lines, and waits for no result.
+fn stop_when_unread(stop: CancellationToken) {
+    let out = std::io::stdout().as_fd().try_clone_to_owned();
+    // A file has no reader to lose, and cannot be watched.
+    let Ok(out) = out.and_then(|out| socket::watched(out, Interest::ERROR)) else { return };
+    tokio::spawn(async move {
+        if out.ready(Interest::ERROR).await.is_ok() {
+            stop.cancel();
+        }
+    });
 }
 
 /// Says so if something outlived its owner, which only the kernel can bring about.

@@ -105,8 +105,13 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Lets the runtime say when `fd` can be read.
 pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    watched(fd, Interest::READABLE)
+}
+
+/// Lets the runtime say when something of interest happens to `fd`.
+pub(crate) fn watched(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd is one open file for as long as it lives.
-    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
+    Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
 }
 
 fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
