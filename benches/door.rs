@@ -103,7 +103,7 @@ fn sharing(home: &Home, dir: &Path) -> Vec<Figure> {
         // Its garbage collector has its own times.
         Figure::new("memory of the language servers of 16 runs", "MiB", all)
             .floor(one)
-            .peer(one * 16.0, "a server for each run")
+            .peer(one * 16.0, "computed: a server for each run")
             .goal(one * 1.1),
     ]
 }
