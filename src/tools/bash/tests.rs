@@ -50,8 +50,9 @@ async fn output_and_end_are_told() {
 async fn what_holds_the_pipe_is_not_waited_for_and_ends_with_the_run() {
     let bench = bench();
     let begun = Instant::now();
-    let call =
-        json!({ "command": "echo before; (sleep 0.5; echo after; exec sleep 600) & echo done" });
+    let waits = "until [ -e go ]; do sleep 0.02; done";
+    let command = format!("echo before; ({waits}; echo after; exec sleep 600) & echo done");
+    let call = json!({ "command": command });
     let (text, details) = bench.call(&TOOL, call).await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert!(text.starts_with("before\ndone\n(exited with code 0, "), "{text}");
@@ -62,6 +63,7 @@ async fn what_holds_the_pipe_is_not_waited_for_and_ends_with_the_run() {
     let row = rows.iter().find(|row| row.kind == NodeKind::Background).unwrap();
     assert_eq!((row.pid, row.parent.is_some()), (Some(u32::try_from(pid).unwrap()), true));
 
+    bench.put("go", "");
     let handle = details["background"]["handle"].as_str().unwrap();
     let later = async {
         loop {
@@ -113,9 +115,11 @@ async fn a_run_that_is_dropped_takes_its_background_along() {
 #[tokio::test]
 async fn a_background_process_that_ends_leaves_the_status() {
     let bench = bench();
-    bench.call(&TOOL, json!({ "command": "sleep 0.6 & true" })).await.unwrap();
+    let command = "until [ -e over ]; do sleep 0.02; done & true";
+    bench.call(&TOOL, json!({ "command": command })).await.unwrap();
     let has_row = || bench.table.snapshot().iter().any(|row| row.kind == NodeKind::Background);
     assert!(has_row());
+    bench.put("over", "");
     let gone = async {
         while has_row() {
             tokio::time::sleep(Duration::from_millis(20)).await;
