@@ -162,7 +162,7 @@ impl Languages {
     pub(crate) async fn leased(&self, detected: &Detected) -> Result<Result<Server, String>, Gone> {
         let Some(spec) = &detected.spec else { return Ok(Err(detected.to_string())) };
         // Before the server is there, so that nothing falls between the two.
-        self.watched.begin(&spec.root).await;
+        self.watched.begin(spec).await;
         Ok(match self.session.lease(Arc::clone(spec)).await? {
             Ok(held) => {
                 self.watched.tell(&held, &[], Vec::new());

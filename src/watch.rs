@@ -136,9 +136,9 @@ impl RootWatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over what changed since this server last asked. One that asks for the
-    /// first time is told nothing: it reads the disk when it starts. Nobody else
-    /// asks for the same server until it has been given.
+    /// Hands over what changed since this server last asked; what was before its
+    /// first question is not known here. Nobody else asks for the same server until
+    /// it has been given.
     pub(crate) fn hand_over<T>(&self, server: &ServerKey, give: impl FnOnce(Since) -> T) -> T {
         let mut state = self.state();
         state.drain();

@@ -196,6 +196,25 @@ fn what_a_shell_changes_is_known_to_the_next_question() {
 }
 
 #[test]
+fn what_changed_while_a_server_lingered_is_known_to_the_next_run() {
+    let home = Home::new();
+    let _daemon = home.serve();
+    let Some((mut first, dir)) = session(&home) else { return };
+    warm(&mut first, "depot/orders.py");
+    assert!(first.end().success());
+    let money = dir.join("depot/money.py");
+    let text = std::fs::read_to_string(&money).unwrap();
+    std::fs::write(&money, text.replace("def times", "def repeated")).unwrap();
+    let mut second = home.session(&dir, &[]);
+    assert_eq!(diagnostics(&mut second, "depot/orders.py")["total"], 1);
+    let report = home.report();
+    let nodes = report["nodes"].as_array().unwrap();
+    let server = nodes.iter().find(|node| node["kind"] == "language_server").unwrap();
+    assert_eq!(server["incarnation"], 1, "it was told, and so need not start afresh");
+    assert!(second.end().success());
+}
+
+#[test]
 fn a_root_that_is_deleted_takes_its_server_along_and_the_session_goes_on() {
     let home = Home::new();
     let _daemon = home.serve();

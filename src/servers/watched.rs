@@ -7,17 +7,45 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use hostler_actors::host::language_server::spec::ServerSpec;
 use hostler_actors::host::workspace::space::conversation::run::language_session::Held;
 use hostler_actors::ports::{FileChange, FileChangeKind};
+use hostler_actors::supervise::slot::Phase;
 
 use crate::folder::Inside;
 use crate::watch::{RootWatch, Watches};
 
+/// How much longer than its server lingers a root is watched: the server's own time
+/// begins when its lease has been given back, a moment after the run's end.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// A root's watch, and for how long servers of it outlive their last run.
+struct Root {
+    watch: Arc<RootWatch>,
+    linger: Duration,
+}
+
 /// The roots whose watch a run keeps alive.
 pub(crate) struct Watched {
     watches: Watches,
-    roots: Mutex<HashMap<PathBuf, Arc<RootWatch>>>,
+    roots: Mutex<HashMap<PathBuf, Root>>,
+}
+
+impl Drop for Watched {
+    /// Keeps what the run watched for as long as its servers linger: the next run
+    /// then finds them told of everything.
+    fn drop(&mut self) {
+        let roots = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        for Root { watch, linger } in roots.drain().map(|(_, root)| root) {
+            runtime.spawn(async move {
+                tokio::time::sleep(linger + SLACK).await;
+                drop(watch);
+            });
+        }
+    }
 }
 
 impl Watched {
@@ -28,20 +56,26 @@ impl Watched {
 
     fn of(&self, root: &Path) -> Option<Arc<RootWatch>> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        roots.get(root).filter(|watch| !watch.is_gone()).cloned()
+        let root = roots.get(root).filter(|root| !root.watch.is_gone());
+        root.map(|root| Arc::clone(&root.watch))
     }
 
-    /// Begins to watch a root, if that is new.
-    pub(super) async fn begin(&self, root: &Path) {
+    /// Begins to watch a server's root, if that is new.
+    pub(super) async fn begin(&self, spec: &ServerSpec) {
+        let ServerSpec { root, linger, .. } = spec;
         if self.of(root).is_some() {
+            let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(root) = roots.get_mut(root) {
+                root.linger = root.linger.max(*linger);
+            }
             return;
         }
-        let (watches, at) = (self.watches.clone(), root.to_owned());
+        let (watches, at) = (self.watches.clone(), root.clone());
         let begun = tokio::task::spawn_blocking(move || watches.of(&at)).await;
         match begun.map_err(std::io::Error::other).and_then(|begun| begun) {
             Ok(watch) => {
                 let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-                roots.insert(root.to_owned(), watch);
+                roots.insert(root.clone(), Root { watch, linger: *linger });
             }
             Err(error) => tracing::warn!(root = %root.display(), "cannot be watched: {error}"),
         }
@@ -56,17 +90,20 @@ impl Watched {
             return held.server.changed(open.chain(ours).collect());
         };
         watch.hand_over(&held.spec.key(), |since| {
-            if since.lost {
-                // Nobody can name what changed; a fresh process reads the disk.
-                tracing::warn!(root = %root.display(), "more changed than could be followed");
-                held.server.reload();
-            }
-            let unwatched = since.partial.then(|| all_open(held)).into_iter().flatten();
-            let others = since.changes.into_iter().chain(unwatched);
+            let unnamed = since.lost || since.first;
+            let doubted = (unnamed || since.partial).then(|| all_open(held)).into_iter().flatten();
+            let others = since.changes.into_iter().chain(doubted);
             let others = others.filter(|change| !is_of(written, change));
             let changes: Vec<_> = others.chain(ours).collect();
+            // First, so that a fresh process is not given the texts of the old one.
             if !changes.is_empty() {
                 held.server.changed(changes);
+            }
+            // Nobody can name what changed: the queue overflowed, or the server
+            // lingered while no run watched its root. A fresh process reads the disk.
+            if unnamed && matches!(held.server.view().phase, Phase::Starting | Phase::Up) {
+                tracing::info!(root = %root.display(), "restarted: changes may have gone by unseen");
+                held.server.reload();
             }
         });
     }

@@ -19,6 +19,8 @@ const MOST: usize = 50_000;
 pub(crate) struct Since {
     /// The changes, oldest first.
     pub(crate) changes: Vec<FileChange>,
+    /// It asks for the first time: what changed before is not known here.
+    pub(crate) first: bool,
     /// More changed than anybody can name: the kernel's queue overflowed.
     pub(crate) lost: bool,
     /// Not every folder is watched, so that there may be more.
@@ -74,7 +76,8 @@ impl Log {
     /// Returns what is new to a server and moves its cursor.
     pub(super) fn since(&mut self, server: &ServerKey) -> Since {
         let Some(cursor) = self.cursors.insert(server.clone(), self.now) else {
-            return Since { changes: Vec::new(), lost: false, partial: self.partial };
+            let (changes, partial) = (Vec::new(), self.partial);
+            return Since { changes, first: true, lost: false, partial };
         };
         let mut found = BTreeMap::new();
         for (path, entry) in &self.entries {
@@ -90,7 +93,8 @@ impl Log {
         }
         self.forget();
         let lost = self.lost_at.is_some_and(|at| at > cursor);
-        Since { changes: found.into_values().collect(), lost, partial: self.partial }
+        let (changes, partial) = (found.into_values().collect(), self.partial);
+        Since { changes, first: false, lost, partial }
     }
 
     /// Drops what every server has heard of.

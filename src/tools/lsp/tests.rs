@@ -7,6 +7,7 @@ use std::time::Duration;
 use hostler_actors::host::language_server::lease::ServerError;
 use hostler_actors::host::language_server::uri;
 use hostler_actors::host::workspace::space::conversation::run::language_session::testing::Pace;
+use hostler_actors::supervise::slot::Phase;
 use serde_json::{Value, json};
 
 use super::TOOL;
@@ -194,9 +195,22 @@ async fn status_and_reload_speak_of_what_runs() {
     assert!(text.starts_with("pyright: up (first start), root "), "{text}");
     assert_eq!(details["servers"][0]["state"], "up");
     assert_eq!(details["servers"][0]["root"], ".");
+    let before = bench.server.reloads();
     let text = bench.done(&TOOL, json!({ "action": "reload" })).await;
     assert!(text.starts_with("pyright: restarting for every run on "), "{text}");
-    assert_eq!(bench.server.reloads(), 1);
+    assert_eq!(bench.server.reloads(), before + 1);
+}
+
+#[tokio::test]
+async fn only_a_server_that_ran_while_nobody_watched_starts_afresh_and_once() {
+    for (phase, reloads) in [(Phase::Idle, 0), (Phase::Starting, 1), (Phase::Up, 1)] {
+        let bench = bench();
+        bench.server.set_view(|view| view.phase = phase);
+        for _ in 0..2 {
+            bench.done(&TOOL, json!({ "action": "status" })).await;
+            assert_eq!(bench.server.reloads(), reloads, "{phase:?}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
