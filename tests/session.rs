@@ -245,3 +245,31 @@ fn a_harness_that_is_gone_takes_its_session_and_all_calls_along() {
         assert_eq!(marked(&mark), [0; 0]);
     }
 }
+
+#[test]
+fn a_peer_that_does_not_read_holds_up_nobody_but_itself() {
+    let home = Home::new();
+    let dir = home.folder("project");
+    std::fs::write(dir.join("long.txt"), "x".repeat(60_000)).unwrap();
+    let mut command = home.hostler(&["session", "--dir"]);
+    command.arg(&dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut session = Running(command.spawn().unwrap());
+    let mut stdin = session.0.stdin.take().unwrap();
+    // Far more than the pipe and the queues hold.
+    let flood = std::thread::spawn(move || {
+        for id in 0..5_000 {
+            let line = json!({"id": id, "call": "bash", "arguments": {"command": "cat long.txt"}});
+            if writeln!(stdin, "{line}").is_err() {
+                return;
+            }
+        }
+    });
+    eventually("it is stuck", || {
+        let before = std::fs::read_to_string(format!("/proc/{}/io", session.pid())).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        before == std::fs::read_to_string(format!("/proc/{}/io", session.pid())).unwrap()
+    });
+    session.signal(Signal::SIGTERM);
+    session.wait();
+    flood.join().unwrap();
+}

@@ -44,18 +44,6 @@ impl<K: Clone + Eq + Hash + Display, M: ractor::Message> Branch<K, M> {
         self.children.get(key)
     }
 
-    /// Returns how many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.children.len()
-    }
-
-    /// Says whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.children.is_empty()
-    }
-
     /// Takes a child's end. An error is for the supervisor to die of.
     pub fn on_supervision(&mut self, event: &SupervisionEvent) -> Result<Option<K>, TooManyBugs> {
         let (cell, failure) = match event {

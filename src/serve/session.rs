@@ -26,15 +26,21 @@ use super::protocol::{CallAnswer, Code, Control, PROTOCOL, Refusal, Request, Sta
 use crate::ask::ask;
 use crate::daemon::Engagement;
 
-/// Lines out that may wait for a slow reader before calls wait too.
+/// Lines that may wait, in for the loop and out for a slow reader, before their
+/// sender waits too.
 const QUEUE: usize = 64;
+
+/// Calls of one session that may be under way or held at once.
+const CALLS: usize = 256;
+
+/// How long a peer may take to read the last lines once the session was stopped.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// How long an actor may take to answer a question that needs no outside.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// What a task of the session reports to its loop.
 enum Event {
-    Read(std::io::Result<Option<(u64, Line)>>),
     Done { id: Value, result: Option<ToolResult> },
     Begun { id: Value, begun: Option<Begun> },
     TurnEnded { id: Value },
@@ -55,7 +61,6 @@ struct Session {
     turning: usize,
     at_end: AtEnd,
     finishing: bool,
-    gone: bool,
 }
 
 /// What the end of the input means.
@@ -80,9 +85,11 @@ pub(crate) async fn speak<R, W>(
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (out, to_write) = mpsc::channel(QUEUE);
-    let writer = tokio::spawn(write_lines(writer, to_write));
+    let mut writer = tokio::spawn(write_lines(writer, to_write));
+    // As many events as there are calls; lines are the peer's to send, and bounded.
     let (events, mut inbox) = mpsc::unbounded_channel();
-    let reading = tokio::spawn(read_lines(reader, events.clone()));
+    let (read, mut lines) = mpsc::channel(QUEUE);
+    let reading = tokio::spawn(read_lines(reader, read));
     let first = ready(&engagement);
     let mut session = Session {
         engagement,
@@ -93,35 +100,28 @@ pub(crate) async fn speak<R, W>(
         turning: 0,
         at_end,
         finishing: false,
-        gone: false,
     };
-    session.send(first).await;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            () = session.out.closed() => break,
-            event = inbox.recv() => match event {
-                Some(event) => session.on(event).await,
-                None => break,
-            },
-        }
-        let finished = session.finishing && session.calls.is_empty() && session.turning == 0;
-        if session.gone || finished {
-            break;
-        }
+    tokio::select! {
+        // Also while a peer that does not read holds a line up.
+        () = stop.cancelled() => {}
+        () = session.live(first, &mut inbox, &mut lines) => {}
     }
     reading.abort();
     session.engagement.end().await;
     drop(session);
-    let _ = writer.await;
+    tokio::select! {
+        _ = &mut writer => {}
+        () = async { stop.cancelled().await; tokio::time::sleep(LAST_LINES).await } => {}
+    }
+    writer.abort();
 }
 
-async fn read_lines<R: AsyncBufRead + Unpin>(reader: R, events: mpsc::UnboundedSender<Event>) {
+/// Reads until the end, at which its sender goes.
+async fn read_lines<R: AsyncBufRead + Unpin>(reader: R, read: mpsc::Sender<(u64, Line)>) {
     let mut lines = Lines::new(reader, LONGEST);
-    loop {
-        let read = lines.next().await;
-        let more = matches!(read, Ok(Some(_)));
-        if events.send(Event::Read(read)).is_err() || !more {
+    // A pipe that breaks has ended.
+    while let Ok(Some(line)) = lines.next().await {
+        if read.send(line).await.is_err() {
             return;
         }
     }
@@ -161,6 +161,31 @@ fn turn_line(event: &str, turn: u64, surface: &Arc<Surface>) -> Value {
 }
 
 impl Session {
+    /// Takes lines and events until the session is over by itself.
+    async fn live(
+        &mut self,
+        first: Value,
+        inbox: &mut mpsc::UnboundedReceiver<Event>,
+        lines: &mut mpsc::Receiver<(u64, Line)>,
+    ) {
+        self.send(first).await;
+        let mut input = true;
+        loop {
+            tokio::select! {
+                () = self.out.closed() => return,
+                Some(event) = inbox.recv() => self.on(event).await,
+                line = lines.recv(), if input => match line {
+                    Some((number, line)) => self.read(number, line).await,
+                    None if self.at_end == AtEnd::HangUp => return,
+                    None => (input, self.finishing) = (false, true),
+                },
+            }
+            if self.finishing && self.calls.is_empty() && self.turning == 0 {
+                return;
+            }
+        }
+    }
+
     async fn send(&self, line: Value) {
         // A closed channel is seen by the loop.
         let _ = self.out.send(line).await;
@@ -170,21 +195,22 @@ impl Session {
         self.send(refusal.to_json()).await;
     }
 
-    async fn on(&mut self, event: Event) {
-        match event {
-            Event::Read(Ok(Some((number, Line::Text(line))))) => match parse(number, &line) {
+    async fn read(&mut self, number: u64, line: Line) {
+        match line {
+            Line::Text(line) => match parse(number, &line) {
                 Ok((id, request)) => self.take(id, request).await,
                 Err(refusal) => self.refuse(refusal).await,
             },
-            Event::Read(Ok(Some((number, Line::TooLong(most))))) => {
+            Line::TooLong(most) => {
                 let message = format!("line {number} is longer than {most} bytes and was skipped");
                 let refusal = Refusal::new(Value::Null, Code::BadLine, message);
                 self.refuse(Refusal { line: Some(number), ..refusal }).await;
             }
-            Event::Read(Ok(None) | Err(_)) => match self.at_end {
-                AtEnd::Finish => self.finishing = true,
-                AtEnd::HangUp => self.gone = true,
-            },
+        }
+    }
+
+    async fn on(&mut self, event: Event) {
+        match event {
             Event::Done { id, result } => {
                 self.calls.remove(&id.to_string());
                 match result {
@@ -212,6 +238,14 @@ impl Session {
             return self.refuse(Refusal::new(id, Code::DuplicateId, message)).await;
         }
         match request {
+            Request::Call { tool, .. } if self.calls.len() + self.held.len() >= CALLS => {
+                let text = format!(
+                    "{tool}: {CALLS} calls of this session are under way, which is the limit; \
+                     make it again when one has ended"
+                );
+                let result = ToolResult::error(text, json!({}));
+                self.send(json!({"id": id, "result": result})).await;
+            }
             Request::Call { tool, arguments } if self.turning > 0 => {
                 self.held.push((id, tool, arguments));
             }

@@ -30,8 +30,6 @@ const CONVERSATION_BOUND: Duration = Duration::from_secs(10);
 pub enum SpaceMsg {
     /// Opens a conversation.
     OpenConversation(ConversationId, RpcReplyPort<ActorRef<ConversationMsg>>),
-    /// Finds a conversation that lives.
-    FindConversation(ConversationId, RpcReplyPort<Option<ActorRef<ConversationMsg>>>),
     /// Changes the mode from each run's next turn on.
     SetMode(Arc<Profile>, RpcReplyPort<()>),
     /// Ends the space and its conversations.
@@ -105,9 +103,6 @@ impl Actor for Space {
                     Conversation::spawn_linked(None, Conversation, args, myself.get_cell()).await?;
                 state.conversations.add(id, conversation.clone());
                 let _ = reply.send(conversation);
-            }
-            SpaceMsg::FindConversation(id, reply) => {
-                let _ = reply.send(state.conversations.get(&id).cloned());
             }
             SpaceMsg::SetMode(profile, reply) => {
                 let _ = state.mode.cast(ModeMsg::Set(profile, reply));

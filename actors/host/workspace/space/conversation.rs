@@ -26,8 +26,6 @@ const RUN_BOUND: Duration = Duration::from_secs(8);
 pub enum ConversationMsg {
     /// Begins a run.
     OpenRun(Arc<RunSpec>, RpcReplyPort<ActorRef<RunMsg>>),
-    /// Finds a run that lives.
-    FindRun(RunId, RpcReplyPort<Option<ActorRef<RunMsg>>>),
     /// Ends the conversation and its runs.
     End(RpcReplyPort<()>),
     /// Takes note that its runs are gone.
@@ -87,9 +85,6 @@ impl Actor for Conversation {
                 let (run, _) = Run::spawn_linked(None, Run, args, myself.get_cell()).await?;
                 state.runs.add(id, run.clone());
                 let _ = reply.send(run);
-            }
-            ConversationMsg::FindRun(id, reply) => {
-                let _ = reply.send(state.runs.get(&id).cloned());
             }
             ConversationMsg::End(reply) => {
                 state.args.status.update(|row| row.phase = "ending");
