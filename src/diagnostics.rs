@@ -52,6 +52,8 @@ struct Written {
     pending: Vec<String>,
     /// Why there are none.
     lacking: Vec<String>,
+    /// What is to be said beside the verdicts.
+    cautions: Vec<String>,
     /// Errors that may be older: the state before is not known.
     unsure: Vec<Finding>,
 }
@@ -141,7 +143,9 @@ impl Written {
             Freshness::Fresh => lines.push(format!("diagnostics: fresh, new: {counts}")),
             Freshness::NoServer | Freshness::Unknown => {}
         }
-        let reasons: Vec<_> = self.pending.into_iter().chain(self.lacking).collect();
+        lines.extend(self.cautions.iter().map(|caution| format!("({caution})")));
+        let reasons = self.pending.into_iter().chain(self.lacking).chain(self.cautions);
+        let reasons: Vec<_> = reasons.collect();
         lines.extend(news.iter().map(|cause| format!("diagnostics: no server: {cause}")));
         let (kept, cut) = capped(self.introduced, CAP, |new| &new.finding, first);
         lines.extend(kept.iter().map(|new| introduced_line(folder, new)));

@@ -29,7 +29,7 @@ use crate::config::definitions::{Probe, ServerDefinition, Share};
 use crate::seat::Seat;
 use crate::shims::{Programs, Search};
 use roots::Root;
-use watched::Watched;
+use watched::{UNSEEN, Watched};
 
 /// What a run's tools need to reach language servers and checkers.
 pub(crate) struct Languages {
@@ -99,6 +99,8 @@ pub(crate) struct Server {
     pub(crate) held: Held,
     /// What the protocol calls the file's language.
     pub(crate) language_id: Arc<str>,
+    /// Is it told of everything that changes below its root.
+    pub(crate) sees_all: bool,
 }
 
 /// Who can be asked about a file, and who cannot and why.
@@ -139,6 +141,11 @@ impl Server {
     pub(crate) fn name(&self) -> Arc<str> {
         self.held.spec.name.as_str().into()
     }
+
+    /// Returns what is to be said beside whatever it answers.
+    pub(crate) fn caution(&self) -> Option<String> {
+        (!self.sees_all).then(|| format!("{}: {UNSEEN}", self.held.spec.name))
+    }
 }
 
 impl Languages {
@@ -165,8 +172,8 @@ impl Languages {
         self.watched.begin(spec).await;
         Ok(match self.session.lease(Arc::clone(spec)).await? {
             Ok(held) => {
-                self.watched.tell(&held, &[], Vec::new());
-                Ok(Server { held, language_id: Arc::clone(&detected.language_id) })
+                let sees_all = self.watched.tell(&held, &[], Vec::new());
+                Ok(Server { held, language_id: Arc::clone(&detected.language_id), sees_all })
             }
             Err(error) => Err(format!("{}: {error}", detected.name)),
         })

@@ -41,12 +41,20 @@ pub(crate) type OnGone = Arc<dyn Fn(&Path) + Send + Sync>;
 pub(crate) struct Watches {
     roots: Arc<Mutex<HashMap<PathBuf, Weak<RootWatch>>>>,
     on_gone: OnGone,
+    /// Folders of one root that are watched.
+    most: usize,
 }
 
 impl Watches {
     /// Starts with none.
     pub(crate) fn new(on_gone: OnGone) -> Self {
-        Self { roots: Arc::default(), on_gone }
+        Self { roots: Arc::default(), on_gone, most: FOLDERS }
+    }
+
+    /// Watches fewer folders of each root.
+    #[cfg(test)]
+    pub(crate) fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// Returns the watch of a root, and begins it if it is new. Walks the tree
@@ -57,7 +65,7 @@ impl Watches {
         if let Some(watch) = known.filter(|watch| !watch.is_gone()) {
             return Ok(watch);
         }
-        let watch = Arc::new(RootWatch::begin(root)?);
+        let watch = Arc::new(RootWatch::begin(root, self.most)?);
         roots.retain(|_, watch| watch.strong_count() > 0);
         roots.insert(root.to_owned(), Arc::downgrade(&watch));
         drop(roots);
@@ -109,6 +117,7 @@ impl Drop for RootWatch {
 struct State {
     root: PathBuf,
     source: Arc<Inotify>,
+    most: usize,
     folders: HashMap<WatchDescriptor, PathBuf>,
     parent: Option<WatchDescriptor>,
     log: Log,
@@ -116,11 +125,12 @@ struct State {
 }
 
 impl RootWatch {
-    fn begin(root: &Path) -> std::io::Result<Self> {
+    fn begin(root: &Path, most: usize) -> std::io::Result<Self> {
         let source = Arc::new(Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?);
         let mut state = State {
             root: root.to_owned(),
             source: Arc::clone(&source),
+            most,
             folders: HashMap::new(),
             parent: None,
             log: Log::default(),
@@ -177,6 +187,8 @@ impl State {
     fn take(&mut self, event: InotifyEvent) {
         if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
             self.log.lose();
+            // Folders that were made meanwhile were lost too.
+            self.watch(&self.root.clone(), false);
             return;
         }
         if Some(event.wd) == self.parent {
@@ -232,7 +244,7 @@ impl State {
             | AddWatchFlags::IN_DONT_FOLLOW;
         let mut pending = vec![top.to_owned()];
         while let Some(folder) = pending.pop() {
-            if self.folders.len() >= FOLDERS {
+            if self.folders.len() >= self.most {
                 self.log.give_up();
                 return;
             }

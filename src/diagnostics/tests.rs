@@ -9,7 +9,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::seat::testing::{Bench, NoLaunch};
+use crate::servers::watched::{UNSEEN, Watched};
 use crate::tools::Failure;
+use crate::watch::Watches;
 
 fn bench() -> Bench {
     let bench = Bench::new(Arc::new(NoLaunch));
@@ -105,6 +107,18 @@ async fn what_another_run_breaks_meanwhile_is_not_charged() {
     let output = around(&bench.seat, "write", &files, &Cancel::new(), call).await.unwrap();
     assert_eq!(output.details["total"], 0);
     assert_eq!(output.details["freshness"], "fresh");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_not_all_is_watched_fresh_is_said_with_that() {
+    let mut bench = bench();
+    bench.put("one/b.py", "");
+    bench.put("two/c.py", "");
+    bench.seat.languages.watched = Watched::new(Watches::new(Arc::new(|_| {})).at_most(2));
+    let (text, details) = write(&bench, "a.py", "ok\n").await;
+    assert_eq!(text, format!("diagnostics: fresh, nothing new\n(pyright: {UNSEEN})"));
+    assert_eq!(details["freshness"], "fresh");
+    assert_eq!(details["reasons"], json!([format!("pyright: {UNSEEN}")]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,6 +54,8 @@ pub(super) struct Watch {
     before: Vec<Before>,
     /// Why files have no server.
     lacking: Vec<String>,
+    /// What is to be said beside the verdicts of those that have one.
+    cautions: Vec<String>,
 }
 
 impl Watch {
@@ -69,6 +71,7 @@ impl Watch {
             existed: Vec::new(),
             before: Vec::new(),
             lacking: Vec::new(),
+            cautions: Vec::new(),
         };
         let mut by_server: BTreeMap<(String, PathBuf), (Server, Vec<Inside>)> = BTreeMap::new();
         for file in files {
@@ -79,6 +82,7 @@ impl Watch {
             }
             for server in serving.servers {
                 let key = (server.held.spec.name.clone(), server.held.spec.root.clone());
+                watch.cautions.extend(server.caution());
                 by_server.entry(key).or_insert((server, Vec::new())).1.push(file.clone());
             }
         }
@@ -100,9 +104,11 @@ impl Watch {
     pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
         let until = began + seat.languages.config.diagnostics.inline;
-        let Self { files, existed, before, lacking } = self;
-        let mut after =
-            After { written: Written { lacking, ..Written::default() }, ..After::default() };
+        let Self { files, existed, before, lacking, cautions } = self;
+        let mut after = After {
+            written: Written { lacking, cautions, ..Written::default() },
+            ..After::default()
+        };
         let (main, others): (Vec<_>, Vec<_>) = before.into_iter().partition(|one| one.written);
         tell_changes(seat, &files, &existed, &main).await?;
         let older = reclaimed(seat, &main).await?;

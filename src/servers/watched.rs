@@ -21,6 +21,11 @@ use crate::watch::{RootWatch, Watches};
 /// begins when its lease has been given back, a moment after the run's end.
 const SLACK: Duration = Duration::from_secs(2);
 
+/// What is to be said where not everything below a root is watched.
+pub(crate) const UNSEEN: &str = "not all of this root can be watched, so a change made outside \
+    hostler's tools may be missed in files that are not open; the action `reload` of `lsp` reads \
+    the disk afresh";
+
 /// A root's watch, and for how long servers of it outlive their last run.
 struct Root {
     watch: Arc<RootWatch>,
@@ -83,11 +88,13 @@ impl Watched {
 
     /// Tells a server what changed since it was last told. Of what this call has
     /// just written it is told what `ours` says, and otherwise gets the new text.
-    pub(crate) fn tell(&self, held: &Held, written: &[Inside], ours: Vec<FileChange>) {
+    /// Answers whether all of the root is watched; else [`UNSEEN`] is to be said.
+    pub(crate) fn tell(&self, held: &Held, written: &[Inside], ours: Vec<FileChange>) -> bool {
         let root = &held.spec.root;
         let Some(watch) = self.of(root) else {
             let open = all_open(held).filter(|open| !is_of(written, open));
-            return held.server.changed(open.chain(ours).collect());
+            held.server.changed(open.chain(ours).collect());
+            return false;
         };
         watch.hand_over(&held.spec.key(), |since| {
             let unnamed = since.lost || since.first;
@@ -105,7 +112,8 @@ impl Watched {
                 tracing::info!(root = %root.display(), "restarted: changes may have gone by unseen");
                 held.server.reload();
             }
-        });
+            !since.partial
+        })
     }
 }
 

@@ -103,6 +103,7 @@ pub(super) async fn ask(
     for server in servers {
         match one(seat, cancel, server, &question).await {
             Ok(answer) => {
+                asked.notes.extend(server.caution());
                 if let Some(doing) = &answer.doing {
                     asked.notes.push(format!(
                         "{} is still busy ({doing}): this answer may be incomplete, ask again",

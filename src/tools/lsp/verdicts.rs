@@ -73,7 +73,9 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
     lines.extend(kept.iter().map(|finding| line(folder, finding)));
     lines.extend(cut);
     let items: Vec<_> = kept.iter().map(|finding| detail(folder, finding)).collect();
-    reasons.extend(pending);
+    let cautions: Vec<_> = subject.serving.servers.iter().filter_map(Server::caution).collect();
+    lines.extend(cautions.iter().map(|caution| format!("({caution})")));
+    reasons.extend(pending.into_iter().chain(cautions));
     let details = json!({
         "action": "diagnostics", "file": name, "freshness": freshness, "diagnostics": items,
         "total": total, "shown": items.len(), "reasons": reasons,
