@@ -297,6 +297,8 @@ impl Languages {
             initialization_options: definition.initialization_options.clone(),
             settings: definition.settings.clone(),
             recipe: definition.recipe,
+            after_change: definition.after_change,
+            inner_process: definition.inner_process.clone(),
             start_deadline: definition.start_deadline.unwrap_or(general.start_deadline),
             linger: definition.linger.unwrap_or(general.linger),
             private_to: match definition.share.unwrap_or(general.share) {

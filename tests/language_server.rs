@@ -13,7 +13,7 @@ use hostler_actors::host::language_server::documents::{Document, TextHash};
 use hostler_actors::host::language_server::handshake::ServerFacts;
 use hostler_actors::host::language_server::lease::{Answer, Lease, ServerError};
 use hostler_actors::host::language_server::resource::ServerResource;
-use hostler_actors::host::language_server::spec::{Recipe, ServerSpec};
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe, ServerSpec};
 use hostler_actors::host::language_server::text::{Lines, Position};
 use hostler_actors::host::language_server::uri;
 use hostler_actors::ids::RunId;
@@ -75,6 +75,8 @@ async fn bench(change: impl FnOnce(&mut ServerSpec)) -> Bench {
         initialization_options: Value::Null,
         settings: Value::Null,
         recipe: Recipe::Pull,
+        after_change: AfterChange::Nothing,
+        inner_process: None,
         start_deadline: LONG,
         linger: LONG,
         private_to: None,

@@ -9,7 +9,7 @@ use hostler_actors::host::language_server::diagnostics::Verdict;
 use hostler_actors::host::language_server::documents::{Document, TextHash};
 use hostler_actors::host::language_server::lease::Lease;
 use hostler_actors::host::language_server::resource::ServerResource;
-use hostler_actors::host::language_server::spec::{Recipe, ServerSpec};
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe, ServerSpec};
 use hostler_actors::ids::RunId;
 use hostler_actors::ports::{Launch, Posture};
 use hostler_actors::status::StatusTable;
@@ -103,6 +103,8 @@ fn spec(server: &Server, root: &Path) -> ServerSpec {
         initialization_options: Value::Null,
         settings: Value::Null,
         recipe: Recipe::Pull,
+        after_change: AfterChange::Nothing,
+        inner_process: None,
         start_deadline: BOUND,
         linger: BOUND,
         private_to: None,

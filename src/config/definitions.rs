@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hostler_actors::host::language_server::spec::Recipe;
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -49,6 +49,11 @@ pub(crate) struct ServerDefinition {
     pub(crate) probe: Option<Probe>,
     /// When a verdict is final.
     pub(crate) recipe: Recipe,
+    /// What a document needs once another file has changed.
+    #[serde(default)]
+    pub(crate) after_change: AfterChange,
+    /// A part of the command line of the inner process that it is nothing without.
+    pub(crate) inner_process: Option<String>,
     /// `initializationOptions` of the handshake.
     #[serde(default)]
     pub(crate) initialization_options: Value,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hostler_actors::host::language_server::spec::{Recipe, ServerSpec};
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe, ServerSpec};
 use hostler_actors::ports::Posture;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -21,6 +21,8 @@ pub(super) fn key(name: &str) -> ServerKey {
         initialization_options: serde_json::Value::Null,
         settings: serde_json::Value::Null,
         recipe: Recipe::Pull,
+        after_change: AfterChange::Nothing,
+        inner_process: None,
         start_deadline: Duration::from_secs(1),
         linger: Duration::from_secs(1),
         private_to: None,

@@ -139,7 +139,8 @@ fn workspace(recipe: Recipe) -> lsp::WorkspaceClientCapabilities {
         }),
         workspace_folders: Some(true),
         configuration: Some(true),
-        diagnostic: (recipe == Recipe::Pull)
+        diagnostic: recipe
+            .pulls()
             .then_some(lsp::DiagnosticWorkspaceClientCapabilities { refresh_support: Some(true) }),
         ..Default::default()
     }
@@ -177,7 +178,7 @@ fn text_document(recipe: Recipe) -> lsp::TextDocumentClientCapabilities {
             ..Default::default()
         }),
         // Some servers stop publishing when they see this, so only who pulls says it.
-        diagnostic: (recipe == Recipe::Pull).then_some(lsp::DiagnosticClientCapabilities {
+        diagnostic: recipe.pulls().then_some(lsp::DiagnosticClientCapabilities {
             dynamic_registration: Some(true),
             related_document_support: Some(true),
         }),

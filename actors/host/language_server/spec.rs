@@ -18,11 +18,47 @@ use crate::ports::Posture;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipe {
-    /// `textDocument/diagnostic`, registered statically or dynamically.
+    /// The answer to `textDocument/diagnostic`, registered statically or dynamically.
     Pull,
-    /// A publish of our version, or (unversioned) a publish after our change and
-    /// then a quiet window.
+    /// The answers of tsserver's own `*DiagnosticsSync` commands, which the server
+    /// passes on by `typescript.tsserverRequest`.
+    TsserverSync,
+    /// clangd's `textDocument/clangd.fileStatus` saying that the file is idle, with
+    /// a fence behind it.
+    FileStatus,
+    /// The pulled diagnostics, and those that cargo's check published before its
+    /// progress ended, with a fence behind it: rust-analyzer.
+    Flycheck,
+    /// What was published when `$/analyzerStatus` says that analysis is over: dart.
+    AnalyzerStatus,
+    /// The publish that names our version, of a server that sends exactly one of
+    /// each.
+    VersionedPush,
+    /// A publish of our version or, unversioned, after our change, and then a quiet
+    /// window. The last resort.
     Push,
+}
+
+impl Recipe {
+    /// Says whether diagnostics are pulled. Some servers stop publishing once a
+    /// client says that it does, so only who pulls says it.
+    #[must_use]
+    pub fn pulls(self) -> bool {
+        matches!(self, Self::Pull | Self::Flycheck)
+    }
+}
+
+/// What a document needs before a verdict on it, once another file has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterChange {
+    /// Nothing: the server looks again by itself.
+    #[default]
+    Nothing,
+    /// To be saved again: the server looks again at what it then finds on disk.
+    Save,
+    /// To be closed and opened again.
+    Reopen,
 }
 
 /// Everything that shapes the process of a language server.
@@ -46,6 +82,11 @@ pub struct ServerSpec {
     pub settings: Value,
     /// When a verdict is final.
     pub recipe: Recipe,
+    /// What it does not do by itself when something else than the asked file changed.
+    pub after_change: AfterChange,
+    /// A part of the command line of a process inside its tree without which it
+    /// answers nothing: when that one ends, the server is replaced.
+    pub inner_process: Option<String>,
     /// How long it may take to come up.
     pub start_deadline: Duration,
     /// How long it stays after its last lease.
@@ -69,6 +110,7 @@ impl ServerSpec {
         let mut hasher = DefaultHasher::new();
         (&self.program, &self.args, &self.env, &self.posture, self.recipe, self.private_to)
             .hash(&mut hasher);
+        (self.after_change, &self.inner_process).hash(&mut hasher);
         self.initialization_options.to_string().hash(&mut hasher);
         self.settings.to_string().hash(&mut hasher);
         ServerKey { name: self.name.clone(), root: self.root.clone(), shape: hasher.finish() }
@@ -105,6 +147,8 @@ pub(crate) mod tests {
             initialization_options: Value::Null,
             settings: Value::Null,
             recipe: Recipe::Pull,
+            after_change: AfterChange::Nothing,
+            inner_process: None,
             start_deadline: Duration::from_secs(30),
             linger: Duration::from_secs(60),
             private_to: None,

@@ -9,7 +9,7 @@ use super::wait::{Baseline, Settled, Target, Wait};
 use std::path::Path;
 
 use super::*;
-use crate::host::language_server::spec::Recipe;
+use crate::host::language_server::spec::{AfterChange, Recipe};
 use crate::ports::Posture;
 use crate::status::{NodeKind, StatusTable};
 
@@ -24,6 +24,8 @@ fn spec(name: &str) -> Arc<ServerSpec> {
         initialization_options: Value::Null,
         settings: Value::Null,
         recipe: Recipe::Pull,
+        after_change: AfterChange::Nothing,
+        inner_process: None,
         start_deadline: Duration::from_secs(30),
         linger: Duration::from_secs(60),
         private_to: None,
