@@ -116,6 +116,9 @@ fn capabilities(recipe: Recipe) -> lsp::ClientCapabilities {
             }),
             ..Default::default()
         }),
+        // rust-analyzer tells then whether it has read its workspace.
+        experimental: (recipe == Recipe::Flycheck)
+            .then(|| json!({ "serverStatusNotification": true })),
         ..Default::default()
     }
 }
