@@ -258,7 +258,8 @@ impl Lease {
                 return Err(Stopped::Superseded);
             }
         }
-        call(live, method, || params(&live.facts)).await
+        let answer = call(live, method, || params(&live.facts)).await;
+        if live.facts.inner.is_lost() { Err(Stopped::Died) } else { answer }
     }
 
     /// Brings the server's texts up to these documents.

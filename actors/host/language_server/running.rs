@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::documents::{About, Document, Purpose, SharedDocuments, lock};
 use super::envelope::Message;
 use super::handshake::ServerFacts;
+use super::inner::Inner;
 use super::observed::Observed;
 use super::open_document::{Outgoing, Terms};
 use super::progress::Progress;
@@ -77,7 +78,8 @@ pub(super) struct Running {
     /// When it last heard of a save.
     checked_at: Option<Instant>,
     ping: Option<AbortOnDropHandle<()>>,
-    _tasks: [AbortOnDropHandle<()>; 2],
+    inner: Arc<Inner>,
+    _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 /// What of the facts shapes our notifications.
@@ -105,6 +107,12 @@ impl Running {
         let reading = tokio::spawn(Arc::clone(&connection).read_all(stdout));
         let reading = AbortOnDropHandle::new(reading);
         let ending = watch_end(Arc::clone(&tree), reading, actor.clone());
+        let inner = Arc::<Inner>::default();
+        let follow = spec.inner_process.clone().map(|part| {
+            let following = Arc::clone(&inner).follow(Arc::clone(&tree), part, actor.clone());
+            tokio::spawn(following)
+        });
+        let tasks = [tokio::spawn(writing), tokio::spawn(ending)].into_iter().chain(follow);
         Self {
             tree,
             connection,
@@ -117,7 +125,8 @@ impl Running {
             earlier: Changes::default(),
             checked_at: None,
             ping: None,
-            _tasks: [tokio::spawn(writing), tokio::spawn(ending)].map(AbortOnDropHandle::new),
+            inner,
+            _tasks: tasks.map(AbortOnDropHandle::new).collect(),
         }
     }
 
@@ -138,8 +147,8 @@ impl Running {
             let settings = json!({ "settings": self.spec.settings });
             self.connection.notify("workspace/didChangeConfiguration", settings);
         }
-        let facts =
-            ServerFacts::read(answer, Arc::clone(&self.connection), self.observed.subscribe());
+        let (connection, inner) = (Arc::clone(&self.connection), Arc::clone(&self.inner));
+        let facts = ServerFacts::read(answer, connection, self.observed.subscribe(), inner);
         let pull = facts.capabilities.get("diagnosticProvider");
         self.facts = Some(Shape {
             encoding: facts.encoding,
@@ -257,6 +266,7 @@ impl Running {
             false
         });
         self.send(steps.out);
+        self.inner.look();
         let _ = reply.send(synced);
     }
 

@@ -109,6 +109,9 @@ impl Lease {
             let Some(about) = synced.about.as_ref().filter(|_| !synced.superseded) else {
                 return Err(Stopped::Superseded);
             };
+            if live.facts.inner.is_lost() {
+                return Err(Stopped::Died);
+            }
             wait.about = Some(about.proof);
             if let Some(kept) = self.kept(path, about.proof) {
                 return Ok(kept);
@@ -154,7 +157,8 @@ impl Lease {
             encoding: live.facts.encoding,
             proof,
         });
-        let alive = self.slot.view().live.is_some_and(|now| now.incarnation == proof.incarnation);
+        let alive = self.slot.view().live.is_some_and(|now| now.incarnation == proof.incarnation)
+            && !live.facts.inner.is_lost();
         (alive && lock(&self.documents).keep(path, &findings)).then_some(findings)
     }
 }
