@@ -14,3 +14,4 @@ mod servers_die;
 mod session;
 mod support;
 mod tidy;
+mod truth;
