@@ -30,12 +30,21 @@ use layers::{Layers, Origin};
 
 const SHIPPED: &str = include_str!("../config/hostler.toml");
 
+/// Embeds definitions: kind, name, text.
+macro_rules! shipped {
+    ($($kind:literal: $($name:literal)+;)+) => {
+        &[$($(($kind, $name, include_str!(concat!("../config/", $kind, "/", $name, ".toml")))),+),+]
+    };
+}
+
 /// Shipped definitions: kind, name, text.
-const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = &[
-    ("servers", "pyright", include_str!("../config/servers/pyright.toml")),
-    ("checkers", "pyright", include_str!("../config/checkers/pyright.toml")),
-    ("profiles", "chat", include_str!("../config/profiles/chat.toml")),
-];
+const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
+    "servers":
+        "basedpyright" "bash-language-server" "clangd" "pyright" "ruff" "typescript-language-server"
+        "typescript-native" "vtsls";
+    "checkers": "pyright";
+    "profiles": "chat";
+};
 
 /// Kinds of definitions, each with a folder beside the configuration file.
 const KINDS: [&str; 3] = ["servers", "checkers", "profiles"];
@@ -92,6 +101,8 @@ pub(crate) struct LanguageServers {
     pub(crate) request: Duration,
     /// Who shares a process.
     pub(crate) share: Share,
+    /// Names of servers that go before all others of their group, best first.
+    pub(crate) prefer: Vec<String>,
 }
 
 /// How long a write waits for the verdict on it.

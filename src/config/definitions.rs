@@ -30,10 +30,26 @@ pub(crate) enum Share {
 pub(crate) struct ServerDefinition {
     /// What it is for, in a word or two.
     pub(crate) about: String,
+    /// Set to false by a user who does not want it.
+    #[serde(default = "yes")]
+    pub(crate) enabled: bool,
+    /// Names the work of which one server is enough: of all in a group that could
+    /// serve a file, only one does.
+    pub(crate) group: Option<String>,
+    /// Its place in its group: the lowest that can be used serves.
+    #[serde(default = "last")]
+    pub(crate) rank: u8,
     /// Which files it takes.
     pub(crate) files: Vec<FileKind>,
-    /// Names of which one must be in a folder for it to be a root.
+    /// Names, or patterns of them, of which one must be in a folder for it to be a
+    /// root. None: the run's own folder is one.
     pub(crate) root_markers: Vec<String>,
+    /// What makes a folder the root of everything below it.
+    #[serde(default)]
+    pub(crate) workspace_markers: Vec<WorkspaceMarker>,
+    /// Which of several roots, one inside the other, it is for.
+    #[serde(default)]
+    pub(crate) nested: Nested,
     /// Names of its program, best first.
     pub(crate) binaries: Vec<String>,
     /// The program's arguments.
@@ -72,9 +88,41 @@ pub(crate) struct ServerDefinition {
     pub(crate) share: Option<Share>,
     /// How to get it.
     pub(crate) install: Option<InstallRecipe>,
+    /// How a person gets it, where no package manager that we know has it.
+    pub(crate) install_hint: Option<String>,
     /// What it does that surprises.
     #[serde(default)]
     pub(crate) quirks: Vec<Quirk>,
+}
+
+/// Serde's defaults of [`ServerDefinition`].
+fn yes() -> bool {
+    true
+}
+fn last() -> u8 {
+    100
+}
+
+/// What makes a folder the root of everything below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkspaceMarker {
+    /// The file's name.
+    pub(crate) file: String,
+    /// What must stand in it, where its presence alone says nothing.
+    pub(crate) contains: Option<String>,
+}
+
+/// Which of several roots, one inside the other, is a file's, where no workspace
+/// marker says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Nested {
+    /// The innermost.
+    #[default]
+    Nearest,
+    /// The outermost.
+    Outermost,
 }
 
 /// A kind of files and what the protocol calls it.
@@ -95,6 +143,8 @@ pub(crate) struct Probe {
     pub(crate) companion: Option<String>,
     /// The arguments.
     pub(crate) args: Vec<String>,
+    /// How what it prints begins, where another program of that name is about.
+    pub(crate) prints: Option<String>,
 }
 
 /// A fact about a server that code or a person must know.
@@ -152,6 +202,10 @@ pub(crate) struct InstallRecipe {
     pub(crate) version: String,
     /// The programs that it brings.
     pub(crate) binaries: Vec<String>,
+    /// Further packages that it is nothing without, of the same manager, as
+    /// `name@version`.
+    #[serde(default)]
+    pub(crate) with: Vec<String>,
 }
 
 /// A way to get a package.
