@@ -38,7 +38,8 @@ fn made(server: &'static str, runs: usize) -> Option<Tally> {
     let dir = ground::project(&home, dialect.project);
     ground::branches(&dir, &dialect);
     let daemon = home.serve();
-    let sessions: Option<Vec<_>> = (0..runs).map(|_| ground::session(&home, &dir)).collect();
+    let sessions: Option<Vec<_>> =
+        (0..runs).map(|_| ground::session(&home, &dir, server)).collect();
     let group = Arc::new(Group::new(dialect, runs));
     let runs: Vec<_> = sessions?
         .into_iter()
@@ -67,7 +68,23 @@ fn prove(server: &'static str) {
     assert!(wrong.is_empty(), "{server}:\n  {}", wrong.join("\n  "));
 }
 
-#[test]
-fn pyright_is_never_wrong() {
-    prove("pyright");
+/// One test for each server, so that they are proved side by side.
+macro_rules! never_wrong {
+    ($($test:ident: $server:literal),+ $(,)?) => {
+        $(#[test]
+        fn $test() {
+            prove($server);
+        })+
+    };
+}
+
+never_wrong! {
+    pyright_is_never_wrong: "pyright",
+    basedpyright_is_never_wrong: "basedpyright",
+    ruff_is_never_wrong: "ruff",
+    typescript_language_server_is_never_wrong: "typescript-language-server",
+    typescript_native_is_never_wrong: "typescript-native",
+    vtsls_is_never_wrong: "vtsls",
+    clangd_is_never_wrong: "clangd",
+    bash_language_server_is_never_wrong: "bash-language-server",
 }

@@ -2,7 +2,8 @@
 //!
 //! A file that changes a thousand times is kept once, at its latest place. What is
 //! told as a whole is the change since the cursor: created and then changed is
-//! created, created and then deleted is nothing that anybody must hear of.
+//! created, deleted and then created is changed (so `git checkout` replaces files),
+//! created and then deleted is nothing that anybody must hear of.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -27,12 +28,23 @@ pub(crate) struct Since {
     pub(crate) partial: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Entry {
     at: u64,
-    kind: FileChangeKind,
-    /// Where the file's present life began, to tell created from changed.
-    born: Option<u64>,
+    /// Since when the file is there or not, oldest first. Of what was between two
+    /// cursors only the end is kept, as nobody can ask for the rest.
+    there: Vec<(u64, bool)>,
+}
+
+impl Entry {
+    fn is_there(&self) -> bool {
+        self.there.last().is_some_and(|(_, there)| *there)
+    }
+
+    fn was_there(&self, cursor: u64) -> bool {
+        let until = self.there.iter().take_while(|(since, _)| *since <= cursor);
+        until.last().is_some_and(|(_, there)| *there)
+    }
 }
 
 /// The changes of one root.
@@ -49,13 +61,16 @@ impl Log {
     /// Adds a change.
     pub(super) fn add(&mut self, change: FileChange) {
         self.now += 1;
-        let born = match change.kind {
-            FileChangeKind::Created => Some(self.now),
-            FileChangeKind::Changed | FileChangeKind::Deleted => {
-                self.entries.get(&change.path).and_then(|entry| entry.born)
-            }
-        };
-        self.entries.insert(change.path, Entry { at: self.now, kind: change.kind, born });
+        let (now, asked) = (self.now, self.cursors.values().max().copied().unwrap_or(0));
+        let before = change.kind != FileChangeKind::Created;
+        let entry = self.entries.entry(change.path);
+        let entry = entry.or_insert_with(|| Entry { at: now, there: vec![(0, before)] });
+        entry.at = now;
+        let there = change.kind != FileChangeKind::Deleted;
+        if entry.is_there() != there {
+            entry.there.retain(|(since, _)| *since <= asked);
+            entry.there.push((now, there));
+        }
         if self.entries.len() > MOST {
             self.entries.clear();
             self.lose();
@@ -81,15 +96,14 @@ impl Log {
         };
         let mut found = BTreeMap::new();
         for (path, entry) in &self.entries {
-            if entry.at > cursor {
-                let is_new = entry.born.is_some_and(|born| born > cursor);
-                let kind = match (entry.kind, is_new) {
-                    (FileChangeKind::Deleted, true) => continue,
-                    (FileChangeKind::Changed, true) => FileChangeKind::Created,
-                    (kind, _) => kind,
-                };
-                found.insert(entry.at, FileChange { path: Arc::clone(path), kind });
-            }
+            let kind = match (entry.was_there(cursor), entry.is_there()) {
+                _ if entry.at <= cursor => continue,
+                (false, true) => FileChangeKind::Created,
+                (true, true) => FileChangeKind::Changed,
+                (true, false) => FileChangeKind::Deleted,
+                (false, false) => continue,
+            };
+            found.insert(entry.at, FileChange { path: Arc::clone(path), kind });
         }
         self.forget();
         let lost = self.lost_at.is_some_and(|at| at > cursor);
@@ -149,7 +163,16 @@ mod tests {
     #[test]
     fn what_came_and_went_between_two_questions_is_nothing() {
         assert_eq!(play("1? +a ~a -a 1?"), ["", ""]);
-        assert_eq!(play("1? -a +a 1?"), ["", "+a"]);
+        assert_eq!(play("1? +a -a +a -a 1?"), ["", ""]);
+    }
+
+    #[test]
+    fn what_went_and_came_back_has_changed() {
+        assert_eq!(play("1? -a +a 1?"), ["", "~a"]);
+        assert_eq!(play("1? -a +a -a +a 1?"), ["", "~a"]);
+        assert_eq!(play("1? +a -a +a 1?"), ["", "+a"]);
+        assert_eq!(play("1? 2? -a 1? +a 1? 2?"), ["", "", "-a", "+a", "~a"]);
+        assert_eq!(play("1? 2? +a 1? -a +a 1? 2?"), ["", "", "+a", "~a", "+a"]);
     }
 
     #[test]

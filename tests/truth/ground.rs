@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Home, Session};
 use crate::truth::dialects::Dialect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Copies a project of the fixtures into a home.
 pub(crate) fn project(home: &Home, name: &str) -> PathBuf {
@@ -69,18 +69,20 @@ pub(crate) fn only(home: &Home, server: &str) {
     for entry in std::fs::read_dir(shipped).unwrap().map(Result::unwrap) {
         let name = entry.file_name();
         if Path::new(&name).file_stem().is_some_and(|stem| stem != server) {
-            std::fs::write(folder.join(name), "enabled = false\n").unwrap();
+            std::fs::write(folder.join(name), "root_markers = ['never.there']\n").unwrap();
         }
     }
 }
 
-/// Opens a session, or says why that proves nothing here.
+/// Opens a session, or says why that proves nothing of a server here.
 #[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
-pub(crate) fn session(home: &Home, dir: &Path) -> Option<Session> {
+pub(crate) fn session(home: &Home, dir: &Path, server: &str) -> Option<Session> {
     let mut session = home.session(dir, &[]);
-    let status = session.text("lsp", json!({ "action": "status" }));
-    if status.contains("no program") {
-        println!("skipped: {status}");
+    let status = session.call("lsp", json!({ "action": "status" }));
+    let servers = status["details"]["servers"].as_array().expect("a list of servers").clone();
+    let lacks = |row: &Value| row["name"] == server && row["no_program"].is_string();
+    if let Some(row) = servers.iter().find(|row| lacks(row)) {
+        println!("skipped: {server}: {}", row["no_program"]);
         return None;
     }
     Some(session)

@@ -149,7 +149,7 @@ impl Run {
                     // Nothing may be replaced that was not read as it is.
                     self.session.call("read", json!({ "path": arguments["path"] }));
                 }
-                self.judged(&what, tool, arguments, before, optional);
+                self.judged(&what, tool, arguments, &before, optional);
             }
             None => {
                 self.tally.edits += 1;
@@ -291,7 +291,7 @@ impl Run {
         if let Shared::Break(By::Tool) | Shared::Mend(By::Tool) = shared {
             self.group.set_broken(breaks);
             let arguments = json!({ "path": file, "old_text": old, "new_text": new });
-            return self.judged(what, "edit", arguments, before, &optional);
+            return self.judged(what, "edit", arguments, &before, &optional);
         }
         self.shell(&match shared {
             Shared::CheckOut => "git checkout -q other".to_owned(),
@@ -312,7 +312,7 @@ impl Run {
         what: &str,
         tool: &str,
         arguments: Value,
-        before: Before,
+        before: &Before,
         optional: &[Fault],
     ) {
         self.tally.edits += 1;
