@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
-use crate::install::bin_folders;
+use crate::install::installed;
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -85,11 +85,12 @@ impl Commons {
             launch: Arc::clone(&self.launch),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),
-                installed: bin_folders(&self.tools, &config),
+                installed: installed(&self.tools, &config),
                 config,
                 programs: Arc::clone(&self.programs),
                 posture: Posture::Writable,
                 watched: Watched::new(self.watches.clone()),
+                known: Default::default(),
             },
         })
     }

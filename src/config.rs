@@ -23,7 +23,7 @@ use hostler_actors::profile::Profile;
 use serde::Deserialize;
 use toml::Value;
 
-use definitions::{CheckerDefinition, ServerDefinition, Share};
+use definitions::{CheckerDefinition, InstallRecipe, ServerDefinition, Share};
 use environment::Environment;
 use error::ConfigError;
 use layers::{Layers, Origin};
@@ -168,6 +168,14 @@ pub(crate) struct Loaded {
     pub(crate) layers: Layers,
     /// What a person should be told, for example of a variable that does nothing.
     pub(crate) notices: Vec<String>,
+}
+
+impl Config {
+    /// Returns everything that can be installed, by name.
+    pub(crate) fn recipes(&self) -> impl Iterator<Item = (&str, &InstallRecipe)> {
+        let servers = self.servers.iter();
+        servers.filter_map(|(name, server)| Some((name.as_str(), server.install.as_ref()?)))
+    }
 }
 
 impl Loaded {

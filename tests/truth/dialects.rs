@@ -63,8 +63,8 @@ const PYTHON: Dialect = Dialect {
     file: "depot/run_{r}.py",
     text: r#""""What one run writes."""
 
-from depot.money import Money
 # imports
+from depot.money import Money
 
 total = Money(1).times(2)  #~ times@times when broken
 

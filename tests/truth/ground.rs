@@ -69,7 +69,7 @@ pub(crate) fn only(home: &Home, server: &str) {
     for entry in std::fs::read_dir(shipped).unwrap().map(Result::unwrap) {
         let name = entry.file_name();
         if Path::new(&name).file_stem().is_some_and(|stem| stem != server) {
-            std::fs::write(folder.join(name), "root_markers = ['never.there']\n").unwrap();
+            std::fs::write(folder.join(name), "enabled = false\n").unwrap();
         }
     }
 }

@@ -9,7 +9,7 @@ use super::asking::{Answers, Ask, Subject, ask};
 use super::sources::{Spot, Unshown, spots};
 use crate::diagnostics::details::with;
 use crate::seat::Seat;
-use crate::servers::{Server, Viewpoint};
+use crate::servers::{Server, Viewpoint, roots};
 use crate::tools::{Cancel, Failure, Outcome};
 
 /// How many symbols of a file are shown.
@@ -76,7 +76,11 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
 /// have a root here and still cannot be used why not.
 pub(super) async fn everywhere(seat: &Seat) -> Result<(Vec<Server>, Vec<String>), Failure> {
     let (mut servers, mut lacking) = (Vec::new(), Vec::new());
-    for detected in seat.languages.for_folder(Viewpoint::of(seat)).await {
+    let detected = seat.languages.for_folder(Viewpoint::of(seat)).await;
+    if detected.is_empty() {
+        lacking.push(roots::none_in(seat.folder.root()));
+    }
+    for detected in detected.into_iter().filter(|detected| detected.rival.is_none()) {
         match seat.languages.leased(&detected).await? {
             Ok(server) => servers.push(server),
             Err(why) => lacking.push(why),

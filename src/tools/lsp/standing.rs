@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::diagnostics::details::with;
 use crate::diagnostics::documents::shown;
 use crate::seat::Seat;
-use crate::servers::{Server, Viewpoint};
+use crate::servers::{Server, Viewpoint, roots};
 use crate::tools::{Failure, Outcome, Output};
 
 /// Says how every server stands for this folder.
@@ -40,7 +40,7 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
         servers.push(with(detail, state));
     }
     if lines.is_empty() {
-        lines.push("no language servers are configured".to_owned());
+        lines.push(roots::none_in(top));
     }
     Ok(Output::text(lines.join("\n"), json!({ "action": "status", "servers": servers })))
 }
