@@ -14,6 +14,7 @@ pub(crate) mod documents;
 pub(crate) mod findings;
 pub(crate) mod judgement;
 
+mod charge;
 mod dependents;
 mod watch;
 
@@ -39,7 +40,7 @@ use watch::Watch;
 /// How much of what a write broke is shown.
 const CAP: Cap = Cap { files: 5, items: 20 };
 
-/// The same for what may be older.
+/// The same for what may not be of the write.
 const UNSURE: Cap = Cap { files: 5, items: 8 };
 
 /// What is known after a write.
@@ -54,7 +55,8 @@ struct Written {
     lacking: Vec<String>,
     /// What is to be said beside the verdicts.
     cautions: Vec<String>,
-    /// Errors that may be older: the state before is not known.
+    /// What may not be of this write: the state before is not known, or others changed
+    /// something too.
     unsure: Vec<Finding>,
 }
 
@@ -138,7 +140,7 @@ impl Written {
                 lines.push("diagnostics: fresh, nothing new".to_owned());
             }
             Freshness::Fresh if total == 0 => {
-                lines.push("diagnostics: fresh, but what was wrong before is not known".to_owned());
+                lines.push("diagnostics: fresh, nothing surely new".to_owned());
             }
             Freshness::Fresh => lines.push(format!("diagnostics: fresh, new: {counts}")),
             Freshness::NoServer | Freshness::Unknown => {}
@@ -153,7 +155,7 @@ impl Written {
         let total_unsure = self.unsure.len();
         let (unsure, cut) = capped(self.unsure, UNSURE, |finding| finding, first);
         if !unsure.is_empty() {
-            lines.push("errors that may be older than this write:".to_owned());
+            lines.push("what may be older than this write, or somebody else's:".to_owned());
             lines.extend(unsure.iter().map(|finding| line(folder, finding)));
             lines.extend(cut);
         }

@@ -160,6 +160,20 @@ impl RootWatch {
         give(since)
     }
 
+    /// Returns the present moment.
+    pub(crate) fn now(&self) -> u64 {
+        let mut state = self.state();
+        state.drain();
+        state.log.now()
+    }
+
+    /// Says whether anything may have changed since a moment but files of one's own.
+    pub(crate) fn others_since(&self, moment: u64, own: impl Fn(&Path) -> bool) -> bool {
+        let mut state = self.state();
+        state.drain();
+        state.log.others_since(moment, own)
+    }
+
     /// Says whether the root was deleted or moved away.
     pub(crate) fn is_gone(&self) -> bool {
         let mut state = self.state();

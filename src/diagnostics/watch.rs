@@ -22,11 +22,13 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::charge::take_doubtful;
 use super::documents::{self, DocumentError};
 use super::judgement::{Judgement, Watched, judge, judge_before};
 use super::{Written, dependents};
 use crate::folder::{Folder, Inside};
 use crate::seat::Seat;
+use crate::servers::watched::Moment;
 use crate::servers::{Server, Viewpoint};
 use crate::tools::Cancel;
 
@@ -51,6 +53,8 @@ struct Before {
 pub(super) struct Watch {
     files: Vec<Inside>,
     existed: Vec<bool>,
+    /// When that was, in each root.
+    moments: Vec<Moment>,
     before: Vec<Before>,
     /// Why files have no server.
     lacking: Vec<String>,
@@ -69,6 +73,7 @@ impl Watch {
         let mut watch = Self {
             files: files.to_vec(),
             existed: Vec::new(),
+            moments: Vec::new(),
             before: Vec::new(),
             lacking: Vec::new(),
             cautions: Vec::new(),
@@ -88,6 +93,7 @@ impl Watch {
         }
         let mut looks = JoinSet::new();
         for (server, written) in by_server.into_values() {
+            watch.moments.extend(seat.languages.watched.moment(&server.held.spec.root));
             for (file, written) in beside(seat, &server, written).await {
                 let watched = Watched { server: server.clone(), file, only_if: None };
                 looks.spawn(look(seat.folder.clone(), watched, written, until, cancel.clone()));
@@ -104,7 +110,7 @@ impl Watch {
     pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
         let until = began + seat.languages.config.diagnostics.inline;
-        let Self { files, existed, before, lacking, cautions } = self;
+        let Self { files, existed, moments, before, lacking, cautions } = self;
         let mut after = After {
             written: Written { lacking, cautions, ..Written::default() },
             ..After::default()
@@ -119,6 +125,7 @@ impl Watch {
             after.put_off(others);
         }
         after.take_over(older);
+        after.disturbed = moments.iter().any(|moment| moment.others_came(&files));
         after.finish(seat, of, began).await
     }
 }
@@ -224,6 +231,8 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
+    /// Somebody else changed something too.
+    disturbed: bool,
     written: Written,
 }
 
@@ -325,7 +334,13 @@ impl After {
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
         self.written.unsure = changes.iter().flat_map(unsure).collect();
-        self.written.introduced = session.account(changes).await?;
+        self.written.introduced = session.account(changes.clone()).await?;
+        if self.disturbed {
+            let introduced = std::mem::take(&mut self.written.introduced);
+            let (ours, doubtful) = take_doubtful(introduced, &changes);
+            self.written.introduced = ours;
+            self.written.unsure.extend(doubtful);
+        }
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
             let until = began + HARD;

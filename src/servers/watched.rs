@@ -15,6 +15,7 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 use hostler_actors::supervise::slot::Phase;
 
 use crate::folder::Inside;
+use crate::folder::replace::is_temporary;
 use crate::watch::{RootWatch, Watches};
 
 /// How much longer than its server lingers a root is watched: the server's own time
@@ -36,6 +37,21 @@ struct Root {
 pub(crate) struct Watched {
     watches: Watches,
     roots: Mutex<HashMap<PathBuf, Root>>,
+}
+
+/// A moment in the life of a root.
+pub(crate) struct Moment {
+    watch: Arc<RootWatch>,
+    at: u64,
+}
+
+impl Moment {
+    /// Says whether others may have changed something since.
+    pub(crate) fn others_came(&self, written: &[Inside]) -> bool {
+        self.watch.others_since(self.at, |path| {
+            is_temporary(path) || written.iter().any(|file| file.absolute() == path)
+        })
+    }
 }
 
 impl Drop for Watched {
@@ -84,6 +100,12 @@ impl Watched {
             }
             Err(error) => tracing::warn!(root = %root.display(), "cannot be watched: {error}"),
         }
+    }
+
+    /// Returns the present moment of a root, if it is watched.
+    pub(crate) fn moment(&self, root: &Path) -> Option<Moment> {
+        let watch = self.of(root)?;
+        Some(Moment { at: watch.now(), watch })
     }
 
     /// Tells a server what changed since it was last told. Of what this call has

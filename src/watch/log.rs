@@ -5,7 +5,7 @@
 //! created, deleted and then created is changed (so `git checkout` replaces files),
 //! created and then deleted is nothing that anybody must hear of.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 
 /// Files remembered at most; beyond that the log says that it lost some.
 const MOST: usize = 50_000;
+/// How many of the last changes are known one by one.
+const RECENT: usize = 256;
 
 /// What changed since a server last asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ impl Entry {
 pub(super) struct Log {
     now: u64,
     entries: HashMap<Arc<Path>, Entry>,
+    /// Which file changed at each of the last moments, the latest last.
+    recent: VecDeque<Arc<Path>>,
     cursors: HashMap<ServerKey, u64>,
     lost_at: Option<u64>,
     partial: bool,
@@ -63,6 +67,10 @@ impl Log {
         self.now += 1;
         let (now, asked) = (self.now, self.cursors.values().max().copied().unwrap_or(0));
         let before = change.kind != FileChangeKind::Created;
+        self.recent.push_back(Arc::clone(&change.path));
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
         let entry = self.entries.entry(change.path);
         let entry = entry.or_insert_with(|| Entry { at: now, there: vec![(0, before)] });
         entry.at = now;
@@ -81,6 +89,18 @@ impl Log {
     pub(super) fn lose(&mut self) {
         self.now += 1;
         self.lost_at = Some(self.now);
+        self.recent.clear();
+    }
+
+    /// Returns the present moment.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Says whether anything may have changed since a moment but files of one's own.
+    pub(super) fn others_since(&self, moment: u64, own: impl Fn(&Path) -> bool) -> bool {
+        let count = usize::try_from(self.now - moment).unwrap_or(usize::MAX);
+        count > self.recent.len() || self.recent.iter().rev().take(count).any(|path| !own(path))
     }
 
     /// Takes note that not everything is watched.
@@ -173,6 +193,28 @@ mod tests {
         assert_eq!(play("1? +a -a +a 1?"), ["", "+a"]);
         assert_eq!(play("1? 2? -a 1? +a 1? 2?"), ["", "", "-a", "+a", "~a"]);
         assert_eq!(play("1? 2? +a 1? -a +a 1? 2?"), ["", "", "+a", "~a", "+a"]);
+    }
+
+    #[test]
+    fn what_others_changed_is_told_from_ones_own() {
+        let mut log = Log::default();
+        let change =
+            |path: &str| FileChange { path: Path::new(path).into(), kind: FileChangeKind::Changed };
+        let own = |path: &Path| path == Path::new("own");
+        log.add(change("before"));
+        let moment = log.now();
+        assert!(!log.others_since(moment, own));
+        log.add(change("own"));
+        assert!(!log.others_since(moment, own));
+        log.add(change("other"));
+        log.add(change("own"));
+        assert!(log.others_since(moment, own));
+        let moment = log.now();
+        (0..=RECENT).for_each(|_| log.add(change("own")));
+        assert!(log.others_since(moment, own), "it is not known any more");
+        let moment = log.now();
+        log.lose();
+        assert!(log.others_since(moment, own), "it never was");
     }
 
     #[test]

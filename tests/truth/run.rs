@@ -324,11 +324,13 @@ impl Run {
         let details = &result["details"];
         let mut items = list(details, "diagnostics");
         let mut known = details["freshness"] == "fresh";
-        if !known || details["perhaps_older_total"] != 0 {
+        let doubtful = list(details, "perhaps_older");
+        // What is told of others' files beside the verdict is no lack of one.
+        if !known || doubtful.iter().any(|item| item["path"] == self.file()) {
             self.tally.unknown(&format!("{what}: {details}"));
         }
         // Told too, and not said to be new.
-        for mut item in list(details, "perhaps_older") {
+        for mut item in doubtful {
             item["perhaps"] = true.into();
             items.push(item);
         }
@@ -339,7 +341,7 @@ impl Run {
         }
         let after = self.faults(&before.files);
         if known {
-            let new = introduced(&before.faults, &after, &self.changed(&before));
+            let new = introduced(&before.faults, &after, &self.changed(before));
             self.tally.wrong(what, differences(&items, owed(new, optional), optional));
         } else {
             self.tally.never += 1;
