@@ -167,11 +167,11 @@ impl RootWatch {
         state.log.now()
     }
 
-    /// Says whether anything may have changed since a moment but files of one's own.
-    pub(crate) fn others_since(&self, moment: u64, own: impl Fn(&Path) -> bool) -> bool {
+    /// Returns what changed since a moment, or nothing where that is not known in full.
+    pub(crate) fn names_since(&self, moment: u64) -> Option<Vec<Arc<Path>>> {
         let mut state = self.state();
         state.drain();
-        state.log.others_since(moment, own)
+        state.log.names_since(moment)
     }
 
     /// Says whether the root was deleted or moved away.

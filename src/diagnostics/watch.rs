@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,7 +125,9 @@ impl Watch {
             after.put_off(others);
         }
         after.take_over(older);
-        after.disturbed = moments.iter().any(|moment| moment.others_came(&files));
+        let others: Option<Vec<_>> =
+            moments.iter().map(|moment| moment.of_others(&files)).collect();
+        after.others = others.map(|others| others.concat());
         after.finish(seat, of, began).await
     }
 }
@@ -231,8 +233,8 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
-    /// Somebody else changed something too.
-    disturbed: bool,
+    /// What others have changed meanwhile, where that is known.
+    others: Option<Vec<Arc<Path>>>,
     written: Written,
 }
 
@@ -334,10 +336,13 @@ impl After {
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
         self.written.unsure = changes.iter().flat_map(unsure).collect();
-        self.written.introduced = session.account(changes.clone()).await?;
-        if self.disturbed {
-            let introduced = std::mem::take(&mut self.written.introduced);
-            let (ours, doubtful) = take_doubtful(introduced, &changes);
+        let introduced = session.account(changes.clone()).await?;
+        if !introduced.is_empty() {
+            let others = self.others;
+            let charged = tokio::task::spawn_blocking(move || {
+                take_doubtful(introduced, &changes, others.as_deref())
+            });
+            let (ours, doubtful) = charged.await.unwrap_or_default();
             self.written.introduced = ours;
             self.written.unsure.extend(doubtful);
         }

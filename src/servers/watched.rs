@@ -46,11 +46,13 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Says whether others may have changed something since.
-    pub(crate) fn others_came(&self, written: &[Inside]) -> bool {
-        self.watch.others_since(self.at, |path| {
-            is_temporary(path) || written.iter().any(|file| file.absolute() == path)
-        })
+    /// Returns what others have changed since, or nothing where that is not known.
+    pub(crate) fn of_others(&self, written: &[Inside]) -> Option<Vec<Arc<Path>>> {
+        let mut names = self.watch.names_since(self.at)?;
+        names.retain(|path| {
+            !is_temporary(path) && !written.iter().any(|file| file.absolute() == &**path)
+        });
+        Some(names)
     }
 }
 

@@ -97,10 +97,11 @@ impl Log {
         self.now
     }
 
-    /// Says whether anything may have changed since a moment but files of one's own.
-    pub(super) fn others_since(&self, moment: u64, own: impl Fn(&Path) -> bool) -> bool {
+    /// Returns what changed since a moment, or nothing where that is not known in full.
+    pub(super) fn names_since(&self, moment: u64) -> Option<Vec<Arc<Path>>> {
         let count = usize::try_from(self.now - moment).unwrap_or(usize::MAX);
-        count > self.recent.len() || self.recent.iter().rev().take(count).any(|path| !own(path))
+        let recent = self.recent.iter().rev().take(count).cloned();
+        (count <= self.recent.len()).then(|| recent.collect())
     }
 
     /// Takes note that not everything is watched.
@@ -196,25 +197,22 @@ mod tests {
     }
 
     #[test]
-    fn what_others_changed_is_told_from_ones_own() {
+    fn what_changed_since_a_moment_is_named_or_not_known() {
         let mut log = Log::default();
         let change =
             |path: &str| FileChange { path: Path::new(path).into(), kind: FileChangeKind::Changed };
-        let own = |path: &Path| path == Path::new("own");
         log.add(change("before"));
         let moment = log.now();
-        assert!(!log.others_since(moment, own));
-        log.add(change("own"));
-        assert!(!log.others_since(moment, own));
-        log.add(change("other"));
-        log.add(change("own"));
-        assert!(log.others_since(moment, own));
-        let moment = log.now();
-        (0..=RECENT).for_each(|_| log.add(change("own")));
-        assert!(log.others_since(moment, own), "it is not known any more");
+        assert_eq!(log.names_since(moment), Some(Vec::new()));
+        log.add(change("a"));
+        log.add(change("b"));
+        let names = ["b", "a"].map(|name| Arc::from(Path::new(name)));
+        assert_eq!(log.names_since(moment), Some(names.to_vec()));
+        (0..RECENT).for_each(|_| log.add(change("a")));
+        assert_eq!(log.names_since(moment), None, "too long ago");
         let moment = log.now();
         log.lose();
-        assert!(log.others_since(moment, own), "it never was");
+        assert_eq!(log.names_since(moment), None, "it never was known");
     }
 
     #[test]

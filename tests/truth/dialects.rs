@@ -26,6 +26,8 @@ pub(crate) struct Dialect {
     pub(crate) wide: &'static str,
     /// The same behind tabs.
     pub(crate) tabbed: &'static str,
+    /// Does it take CRLF line endings for what they are.
+    pub(crate) crlf: bool,
     /// What all runs depend on, where the server looks beyond a file.
     pub(crate) dependency: Option<Dependency>,
     /// What one run depends on, and that is not always there.
@@ -75,6 +77,7 @@ total = Money(1).times(2)  #~ times@times when broken
     other: r#"other_{n}: int = absent_{n}  #~ absent_{n}@absent_{n}"#,
     wide: r#"wide_{n} = ("😀日本", absent_{n})  #~ absent_{n}@absent_{n}"#,
     tabbed: "tabbed_{n} = [\t\tabsent_{n}]  #~ absent_{n}@absent_{n}",
+    crlf: true,
     dependency: Some(Dependency {
         file: "depot/money.py",
         sound: "def times(",
@@ -104,6 +107,7 @@ export const total = new Money(1).times(2); //~ times@times when broken
     other: r#"export const other_{n}: number = absent_{n}; //~ absent_{n}@absent_{n}"#,
     wide: r#"export const wide_{n} = ["😀日本", absent_{n}]; //~ absent_{n}@absent_{n}"#,
     tabbed: "export const tabbed_{n} = [\t\tabsent_{n}]; //~ absent_{n}@absent_{n}",
+    crlf: true,
     dependency: Some(Dependency {
         file: "src/money.ts",
         sound: "times(count",
@@ -135,6 +139,7 @@ money total(void) {
     other: "int other_{n}(void) { return absent_{n}; } //~ absent_{n}@absent_{n}",
     wide: r#"int wide_{n}(void) { return "😀日本"[0] + absent_{n}; } //~ absent_{n}@absent_{n}"#,
     tabbed: "int tabbed_{n}(void) {\t\treturn absent_{n}; } //~ absent_{n}@absent_{n}",
+    crlf: true,
     dependency: Some(Dependency {
         file: "src/money.h",
         sound: "money money_times(",
@@ -166,6 +171,7 @@ echo "$rate" #~ rate when broken
     other: r#"echo "$absent_{n}" #~ absent_{n}"#,
     wide: r#"echo "😀日本$absent_{n}" #~ absent_{n}"#,
     tabbed: "echo\t\t\"$absent_{n}\" #~ absent_{n}",
+    crlf: false,
     dependency: Some(Dependency {
         file: "scripts/money.sh",
         sound: "rate=19",

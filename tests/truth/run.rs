@@ -110,15 +110,14 @@ impl Run {
     }
 
     fn can(&self, own: Own) -> bool {
-        let of_module = matches!(
-            own,
-            Own::Add(_, Line::Import)
-                | Own::Drop(_, Line::Import)
-                | Own::MakeModule(_)
-                | Own::RemoveModule
-                | Own::RenameModule
-        );
-        !of_module || self.dialect.module.is_some()
+        match own {
+            Own::Add(_, Line::Import) | Own::Drop(_, Line::Import) => self.dialect.module.is_some(),
+            Own::MakeModule(_) | Own::RemoveModule | Own::RenameModule => {
+                self.dialect.module.is_some()
+            }
+            Own::Crlf | Own::Lf => self.dialect.crlf,
+            Own::Add(..) | Own::Drop(..) | Own::Shift | Own::Same => true,
+        }
     }
 
     fn before(&self, files: Vec<String>) -> Before {
@@ -367,7 +366,7 @@ impl Run {
     fn ask(&mut self, file: &str, what: &str) {
         let mut details = Value::Null;
         let mut asked = 0;
-        eventually("there is a verdict", || {
+        eventually(&format!("there is a verdict for {what}"), || {
             let result = self.session.call("lsp", json!({ "action": "diagnostics", "file": file }));
             assert_eq!(result["is_error"], false, "{what}: {result:#}");
             details = result["details"].clone();
