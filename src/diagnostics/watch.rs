@@ -53,7 +53,7 @@ struct Before {
 pub(super) struct Watch {
     files: Vec<Inside>,
     existed: Vec<bool>,
-    /// When that was, in each root.
+    /// When that was, for each root.
     moments: Vec<Moment>,
     before: Vec<Before>,
     /// Why files have no server.
@@ -73,7 +73,9 @@ impl Watch {
         let mut watch = Self {
             files: files.to_vec(),
             existed: Vec::new(),
-            moments: Vec::new(),
+            // Before servers are told of what has changed so far: all that they are not
+            // told of then may show in what they say afterwards.
+            moments: seat.languages.watched.moments(),
             before: Vec::new(),
             lacking: Vec::new(),
             cautions: Vec::new(),
@@ -93,7 +95,6 @@ impl Watch {
         }
         let mut looks = JoinSet::new();
         for (server, written) in by_server.into_values() {
-            watch.moments.extend(seat.languages.watched.moment(&server.held.spec.root));
             for (file, written) in beside(seat, &server, written).await {
                 let watched = Watched { server: server.clone(), file, only_if: None };
                 looks.spawn(look(seat.folder.clone(), watched, written, until, cancel.clone()));

@@ -104,10 +104,11 @@ impl Watched {
         }
     }
 
-    /// Returns the present moment of a root, if it is watched.
-    pub(crate) fn moment(&self, root: &Path) -> Option<Moment> {
-        let watch = self.of(root)?;
-        Some(Moment { at: watch.now(), watch })
+    /// Returns the present moment of every root that is watched.
+    pub(crate) fn moments(&self) -> Vec<Moment> {
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = roots.values().map(|root| Arc::clone(&root.watch));
+        watches.map(|watch| Moment { at: watch.now(), watch }).collect()
     }
 
     /// Tells a server what changed since it was last told. Of what this call has
