@@ -324,8 +324,9 @@ impl Run {
         let mut items = list(details, "diagnostics");
         let mut known = details["freshness"] == "fresh";
         let doubtful = list(details, "perhaps_older");
-        // What is told of others' files beside the verdict is no lack of one.
-        if !known || doubtful.iter().any(|item| item["path"] == self.file()) {
+        // What is told beside the verdict is no lack of one, where others write too.
+        let own = |item: &Value| item["path"] == self.file() && optional.is_empty();
+        if !known || doubtful.iter().any(own) {
             self.tally.unknown(&format!("{what}: {details}"));
         }
         // Told too, and not said to be new.
@@ -371,6 +372,9 @@ impl Run {
             assert_eq!(result["is_error"], false, "{what}: {result:#}");
             details = result["details"].clone();
             asked += 1;
+            if asked == 3 {
+                eprintln!("DBG {what} {details}");
+            }
             details["freshness"] == "fresh"
         });
         if asked > 1 {
