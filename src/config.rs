@@ -40,8 +40,17 @@ macro_rules! shipped {
 /// Shipped definitions: kind, name, text.
 const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
     "servers":
-        "basedpyright" "bash-language-server" "clangd" "pyright" "ruff" "typescript-language-server"
-        "typescript-native" "vtsls";
+        "ast-grep" "astro" "basedpyright" "bash-language-server" "biome" "buf" "clangd"
+        "clojure-lsp" "csharp-ls" "css" "dart" "dockerfile" "elixir-ls" "elm" "elp" "emmylua"
+        "erlang-ls" "eslint" "fortls" "fsautocomplete" "gleam" "gopls" "graphql"
+        "haskell-language-server" "helm" "html" "intelephense" "jdtls" "jedi" "json" "julia"
+        "just" "kotlin-language-server" "kotlin-lsp" "lean" "lua-language-server" "marksman"
+        "metals" "neocmakelsp" "nil" "nim" "nixd" "nushell" "ocamllsp" "omnisharp" "oxlint"
+        "perl" "phpactor" "prisma" "purescript" "pylsp" "pyrefly" "pyright" "r" "ruby-lsp"
+        "ruff" "rust-analyzer" "slint" "solargraph" "solidity" "sourcekit-lsp" "sqls" "svelte"
+        "tailwindcss" "taplo" "terraform-ls" "texlab" "tinymist" "tombi" "ty"
+        "typescript-language-server" "typescript-native" "vim-language-server" "vtsls" "vue"
+        "yaml-language-server" "zls" "zuban";
     "checkers": "pyright";
     "profiles": "chat";
 };
@@ -317,5 +326,7 @@ fn value_like(old: Option<&Value>, text: &str) -> Value {
     }
 }
 
+#[cfg(test)]
+mod shipped_tests;
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use globset::Glob;
 use hostler_actors::host::language_server::spec::{AfterChange, Recipe};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::config::span;
@@ -43,10 +44,15 @@ pub(crate) struct ServerDefinition {
     pub(crate) files: Vec<FileKind>,
     /// Names, or patterns of them, of which one must be in a folder for it to be a
     /// root. None: the run's own folder is one.
+    #[serde(deserialize_with = "globs")]
     pub(crate) root_markers: Vec<String>,
     /// What makes a folder the root of everything below it.
     #[serde(default)]
     pub(crate) workspace_markers: Vec<WorkspaceMarker>,
+    /// Paths below the root, or below a folder above it, of which one must be there:
+    /// without it the server starts and finds nothing.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
     /// Which of several roots, one inside the other, it is for.
     #[serde(default)]
     pub(crate) nested: Nested,
@@ -70,10 +76,11 @@ pub(crate) struct ServerDefinition {
     pub(crate) after_change: AfterChange,
     /// A part of the command line of the inner process that it is nothing without.
     pub(crate) inner_process: Option<String>,
-    /// `initializationOptions` of the handshake.
+    /// `initializationOptions` of the handshake. In texts `${root}` is the root and
+    /// `${root_uri}` its address.
     #[serde(default)]
     pub(crate) initialization_options: Value,
-    /// Answers to `workspace/configuration`.
+    /// Answers to `workspace/configuration`; the same holds for its texts.
     #[serde(default)]
     pub(crate) settings: Value,
     /// How long it may take to start, where that differs from the general bound.
@@ -99,6 +106,15 @@ fn yes() -> bool {
 }
 fn last() -> u8 {
     100
+}
+
+/// Reads patterns, and refuses one that is none.
+fn globs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let patterns = Vec::<String>::deserialize(from)?;
+    for pattern in &patterns {
+        Glob::new(pattern).map_err(serde::de::Error::custom)?;
+    }
+    Ok(patterns)
 }
 
 /// What makes a folder the root of everything below it.
@@ -128,6 +144,7 @@ pub(crate) enum Nested {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileKind {
     /// Patterns of file names.
+    #[serde(deserialize_with = "globs")]
     pub(crate) patterns: Vec<String>,
     /// The protocol's language identifier.
     pub(crate) language_id: String,

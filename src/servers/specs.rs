@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hostler_actors::host::language_server::spec::ServerSpec;
+use hostler_actors::host::language_server::uri;
+use serde_json::Value;
 
 use super::{Languages, Viewpoint};
 use crate::config::definitions::{ServerDefinition, Share};
@@ -57,8 +59,8 @@ impl Languages {
             args: definition.args.iter().map(OsString::from).collect(),
             env: env.chain(definition.env.iter().map(own)).collect(),
             posture: self.posture.clone(),
-            initialization_options: definition.initialization_options.clone(),
-            settings: definition.settings.clone(),
+            initialization_options: rooted(&definition.initialization_options, root),
+            settings: rooted(&definition.settings, root),
             recipe: definition.recipe,
             after_change: definition.after_change,
             inner_process: definition.inner_process.clone(),
@@ -69,6 +71,22 @@ impl Languages {
                 Share::Run => Some(from.run),
             },
         }
+    }
+}
+
+/// Fills in the root where options name it.
+fn rooted(options: &Value, root: &Path) -> Value {
+    match options {
+        Value::String(text) if text.contains("${root") => text
+            .replace("${root}", &root.to_string_lossy())
+            .replace("${root_uri}", &uri::of_path(root))
+            .into(),
+        Value::Array(items) => items.iter().map(|item| rooted(item, root)).collect(),
+        Value::Object(members) => {
+            let filled = members.iter().map(|(key, value)| (key.clone(), rooted(value, root)));
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
     }
 }
 
