@@ -10,6 +10,8 @@ pub(crate) mod roots;
 mod specs;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watched;
 pub(crate) mod work;
 

@@ -25,6 +25,8 @@ pub(crate) struct Bench {
     pub(crate) table: StatusTable,
     /// The language server that its tools find once there is `bin/fake`.
     pub(crate) server: Arc<FakeServer>,
+    /// The one that there is beside it, once it is turned on.
+    pub(crate) second: Arc<FakeServer>,
     _run: StatusEntry,
     place: tempfile::TempDir,
 }
@@ -37,7 +39,9 @@ impl Bench {
         std::fs::create_dir(&work).unwrap();
         let table = StatusTable::default();
         let entry = table.enter(None, NodeKind::Run, run.to_string());
-        let servers = FakeServers::default();
+        let mut servers = FakeServers::default();
+        let second: Arc<FakeServer> = Arc::default();
+        servers.others.insert("ruff".to_owned(), Arc::clone(&second));
         let languages = languages(&servers, &table, Arc::clone(&launch));
         let limits = Limits::showing(languages.config.results.inline_bytes);
         let seat = Seat {
@@ -51,7 +55,16 @@ impl Bench {
             languages,
             launch,
         };
-        Self { seat, table, server: servers.server, _run: entry, place }
+        Self { seat, table, server: servers.server, second, _run: entry, place }
+    }
+
+    /// Turns the second server on.
+    pub(crate) fn with_second(mut self) -> Self {
+        let mut config = (*self.seat.languages.config).clone();
+        config.servers.get_mut("ruff").unwrap().enabled = true;
+        self.seat.languages.config = Arc::new(config);
+        self.program("bin/second", "");
+        self
     }
 
     /// Returns a place in the folder.

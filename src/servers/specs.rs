@@ -116,3 +116,20 @@ fn is_of_a_terminal(name: &OsString) -> bool {
         NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_settings_may_name_the_root() {
+        let settings = json!({ "a": ["${root}/lib", 1], "b": { "c": "${root_uri}", "d": "$x" } });
+        assert_eq!(
+            rooted(&settings, Path::new("/w/a b")),
+            json!({ "a": ["/w/a b/lib", 1], "b": { "c": "file:///w/a%20b", "d": "$x" } })
+        );
+    }
+}

@@ -27,6 +27,7 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
         method: "textDocument/documentSymbol",
         documents: std::slice::from_ref(&document),
         params: &params,
+        first: true,
     };
     let asked = ask(seat, cancel, subject.servers()?, question).await?;
     let mut found = gathered(&asked);
@@ -56,8 +57,13 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
         });
     }
     let params = |_: Encoding| json!({ "query": query });
-    let question =
-        Ask { action: "symbols", method: "workspace/symbol", documents: &[], params: &params };
+    let question = Ask {
+        action: "symbols",
+        method: "workspace/symbol",
+        documents: &[],
+        params: &params,
+        first: false,
+    };
     let mut asked = ask(seat, cancel, &servers, question).await?;
     let unasked = lacking.iter().map(|why| format!("not asked: {why}"));
     asked.notes.extend(unasked);

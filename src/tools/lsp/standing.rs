@@ -34,7 +34,8 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
             }
             Err(why) => {
                 lines.push(why);
-                json!({ "state": "cannot start" })
+                let state = if detected.rival.is_some() { "passed over" } else { "cannot start" };
+                json!({ "state": state, "passed_over_for": detected.rival })
             }
         };
         servers.push(with(detail, state));
