@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use globset::Glob;
-use hostler_actors::host::language_server::spec::{AfterChange, Recipe};
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe, Reread};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -76,6 +76,8 @@ pub(crate) struct ServerDefinition {
     pub(crate) after_change: AfterChange,
     /// A part of the command line of the inner process that it is nothing without.
     pub(crate) inner_process: Option<String>,
+    /// How to make it read its projects afresh.
+    pub(crate) reread: Option<Reread>,
     /// `initializationOptions` of the handshake. In texts `${root}` is the root and
     /// `${root_uri}` its address.
     #[serde(default)]
