@@ -74,6 +74,24 @@ async fn of_two_servers_the_first_that_knows_is_enough() {
     assert_eq!(text, "1 use of `Circle` (a.py:1):\na.py:1:7  class Circle:");
 }
 
+#[tokio::test]
+async fn status_names_those_that_a_better_one_stands_in_for() {
+    let mut bench = bench();
+    let mut config = (*bench.seat.languages.config).clone();
+    for name in ["worse", "worst"] {
+        let mut rival = config.servers["pyright"].clone();
+        rival.rank = 99;
+        config.servers.insert(name.to_owned(), rival);
+    }
+    bench.seat.languages.config = Arc::new(config);
+    let (text, details) = bench.call(&TOOL, json!({ "action": "status" })).await.unwrap();
+    let expected = "passed over, as pyright does the same (`language_servers.prefer` puts one \
+                    before it): worse, worst";
+    assert!(text.starts_with("pyright: ") && text.ends_with(expected), "{text}");
+    assert_eq!(details["servers"][1]["state"], "passed over");
+    assert_eq!(details["servers"][1]["passed_over_for"], "pyright");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_verdicts_of_two_servers_stand_side_by_side() {
     let bench = bench().with_second();
