@@ -282,6 +282,11 @@ impl Languages {
         detected
     }
 
+    /// Says why no server stands for the whole folder.
+    pub(crate) async fn none_for_folder(&self, from: Viewpoint<'_>) -> String {
+        roots::none_in(&self.config, self.catalogue(), from.top).await
+    }
+
     /// Finds what a candidate needs. `place` is where it competes with its rivals.
     async fn detect<P: Ord + Clone>(
         &self,

@@ -210,12 +210,24 @@ pub(crate) async fn fitting<'a>(
     catalogue.order().iter().filter_map(fits).collect()
 }
 
-/// Says that no server has a root in a folder.
-pub(crate) fn none_in(top: &Path) -> String {
-    format!(
-        "no language server applies: what marks their roots is not in {} or {DEPTH} levels below it",
-        top.display()
-    )
+/// Says that no server has a root in a folder, and what those that take files in it
+/// looked for.
+pub(crate) async fn none_in(config: &Config, catalogue: &Arc<Catalogue>, top: &Path) -> String {
+    let survey = Survey::of(top, Some(Arc::clone(catalogue))).await;
+    let mut groups = BTreeSet::new();
+    let taking = catalogue.order().iter().filter(|name| survey.takers.contains(*name));
+    let wanted = taking.filter_map(|name| {
+        let definition = config.servers.get(&**name)?;
+        // Its rivals look for much the same.
+        let is_first = definition.group.as_ref().is_none_or(|group| groups.insert(group));
+        is_first.then(|| format!("{name} (none of {})", some_of(&definition.root_markers)))
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let reach = survey.reach(top);
+    match wanted.as_slice() {
+        [] => format!("no language server takes a file in {reach}"),
+        wanted => format!("no language server has a root in {reach}: {}", some_of(wanted)),
+    }
 }
 
 fn walk(top: &Path, catalogue: Option<&Catalogue>) -> Survey {

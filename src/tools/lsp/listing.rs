@@ -9,7 +9,7 @@ use super::asking::{Answers, Ask, Subject, ask};
 use super::sources::{Spot, Unshown, spots};
 use crate::diagnostics::details::with;
 use crate::seat::Seat;
-use crate::servers::{Server, Viewpoint, roots};
+use crate::servers::{Server, Viewpoint};
 use crate::tools::{Cancel, Failure, Outcome};
 
 /// How many symbols of a file are shown.
@@ -84,7 +84,7 @@ pub(super) async fn everywhere(seat: &Seat) -> Result<(Vec<Server>, Vec<String>)
     let (mut servers, mut lacking) = (Vec::new(), Vec::new());
     let detected = seat.languages.for_folder(Viewpoint::of(seat)).await;
     if detected.is_empty() {
-        lacking.push(roots::none_in(seat.folder.root()));
+        lacking.push(seat.languages.none_for_folder(Viewpoint::of(seat)).await);
     }
     for detected in detected.into_iter().filter(|detected| detected.rival.is_none()) {
         match seat.languages.leased(&detected).await? {

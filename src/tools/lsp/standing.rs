@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::diagnostics::details::with;
 use crate::diagnostics::documents::shown;
 use crate::seat::Seat;
-use crate::servers::{Server, Viewpoint, roots};
+use crate::servers::{Server, Viewpoint};
 use crate::tools::{Failure, Outcome, Output};
 
 /// Says how every server stands for this folder.
@@ -56,7 +56,7 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
         )
     }));
     if lines.is_empty() {
-        lines.push(roots::none_in(top));
+        lines.push(seat.languages.none_for_folder(Viewpoint::of(seat)).await);
     }
     Ok(Output::text(lines.join("\n"), json!({ "action": "status", "servers": servers })))
 }
