@@ -33,7 +33,14 @@ const SHIPPED: &str = include_str!("../config/hostler.toml");
 /// Shipped definitions: kind, name, text.
 const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = &[
     ("servers", "pyright", include_str!("../config/servers/pyright.toml")),
+    ("checkers", "cargo", include_str!("../config/checkers/cargo.toml")),
+    ("checkers", "clang", include_str!("../config/checkers/clang.toml")),
+    ("checkers", "dart", include_str!("../config/checkers/dart.toml")),
+    ("checkers", "go-build", include_str!("../config/checkers/go-build.toml")),
+    ("checkers", "go-vet", include_str!("../config/checkers/go-vet.toml")),
     ("checkers", "pyright", include_str!("../config/checkers/pyright.toml")),
+    ("checkers", "ruff", include_str!("../config/checkers/ruff.toml")),
+    ("checkers", "tsc", include_str!("../config/checkers/tsc.toml")),
     ("profiles", "chat", include_str!("../config/profiles/chat.toml")),
 ];
 
@@ -94,13 +101,16 @@ pub(crate) struct LanguageServers {
     pub(crate) share: Share,
 }
 
-/// How long a write waits for the verdict on it.
+/// How long verdicts are waited for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diagnostics {
-    /// Where the server answers by itself.
+    /// After a write.
     #[serde(deserialize_with = "span::required")]
     pub(crate) inline: Duration,
+    /// Where the whole project is checked.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) project: Duration,
 }
 
 /// How long a command may take.
