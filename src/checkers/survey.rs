@@ -211,7 +211,7 @@ mod tests {
         ];
         let (_place, top, survey) = look(&files);
         let roots = |name: &str| survey.roots.get(name).cloned().unwrap_or_default();
-        assert_eq!(roots("pyright"), [top.clone()]);
+        assert_eq!(roots("pyright"), std::slice::from_ref(&top));
         assert_eq!(roots("cargo"), [top.clone(), top.join("x")]);
         assert_eq!(roots("clang"), [top.join("c")]);
         assert!(roots("tsc").is_empty() && roots("ruff").is_empty());

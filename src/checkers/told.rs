@@ -129,12 +129,11 @@ impl Sum {
                     match &*verdict {
                         Ok(report) => {
                             files = report.files;
-                            ok = report.gaps.is_empty();
                             self.report(folder, &title, report);
+                            ok = self.changes(folder, &title, &check, report.gaps.is_empty());
                         }
                         Err(why) => self.fail(&title, why),
                     }
-                    ok &= self.changes(folder, &title, &check, verdict.is_ok() && ok);
                 }
             }
         }
@@ -173,10 +172,10 @@ impl Sum {
         }
     }
 
-    /// Says what changed since a check began. Answers whether its verdict is about the
-    /// files as they are, as far as is known.
-    fn changes(&mut self, folder: &Path, title: &str, check: &Check, was_verified: bool) -> bool {
-        let Changed::Files(files) = check.changed() else { return true };
+    /// Says what changed since a check began. Answers whether a verdict that was whole
+    /// is also about the files as they are, as far as is known.
+    fn changes(&mut self, folder: &Path, title: &str, check: &Check, whole: bool) -> bool {
+        let Changed::Files(files) = check.changed() else { return whole };
         let mut names: Vec<_> = files.iter().map(|file| shown(folder, file)).collect();
         if names.is_empty() {
             names.push("more than can be named".to_owned());
@@ -184,7 +183,7 @@ impl Sum {
         let why = format!("changed since it began: {}; ask again", names.join(", "));
         self.lines.push(format!("{title}: not verified as it is now: {why}"));
         self.reasons.push(format!("{title}: {why}"));
-        if was_verified {
+        if whole {
             self.verified -= 1;
             self.failed += 1;
         }
