@@ -92,11 +92,7 @@ async fn plans(seat: &Seat, survey: &Survey) -> (Vec<Plan>, Vec<Checked>) {
             match Plan::of(seat, name, definition, at).await {
                 Ok(plan) if plans.iter().any(|known| known.key == plan.key) => {}
                 Ok(plan) => plans.push(plan),
-                Err(why) => lacking.push(Checked {
-                    name: name.clone(),
-                    root: Some(root(seat.folder.root(), at)),
-                    state: State::Not(why),
-                }),
+                Err(why) => lack(&mut lacking, name, root(seat.folder.root(), at), why),
             }
         }
         if let Some(files) = survey.outside.get(name) {
@@ -106,6 +102,21 @@ async fn plans(seat: &Seat, survey: &Survey) -> (Vec<Plan>, Vec<Checked>) {
         }
     }
     (plans, lacking)
+}
+
+/// Takes note of a check that cannot be made: once for all roots, where it is for one
+/// reason.
+fn lack(lacking: &mut Vec<Checked>, name: &str, root: String, why: String) {
+    let same = |one: &&mut Checked| {
+        one.name == name && matches!(&one.state, State::Not(known) if *known == why)
+    };
+    match lacking.iter_mut().find(same).and_then(|one| one.root.as_mut()) {
+        Some(roots) => *roots = format!("{roots}, {root}"),
+        None => {
+            let (name, root) = (name.to_owned(), Some(root));
+            lacking.push(Checked { name, root, state: State::Not(why) });
+        }
+    }
 }
 
 /// Lists the configurations that another one leads to.

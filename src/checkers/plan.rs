@@ -37,7 +37,7 @@ pub(super) struct Plan {
     /// A folder that it may fill.
     pub(super) cache: PathBuf,
     pub(super) markers: Vec<String>,
-    /// Names of files in the root that it may write itself.
+    /// Names of files below the root that it may write itself.
     pub(super) writes: Vec<String>,
     pub(super) runs: Runs,
     pub(super) format: Format,

@@ -11,9 +11,13 @@ use serde_json::{Value, json};
 
 use super::plan::Plan;
 use super::run::{Shot, Shots};
+use crate::diagnostics::details::with;
 
 /// How many projects of one root are checked.
 const PROJECTS: usize = 64;
+
+/// How far what a configuration extends is followed.
+const EXTENDS: usize = 8;
 
 const CONFIG: &str = "tsconfig.json";
 
@@ -99,7 +103,7 @@ fn projects(root: &Path) -> (Vec<Project>, Vec<String>) {
 fn derived(plan: &Plan, number: usize, config: &Path) -> std::io::Result<PathBuf> {
     let folder = config.parent().unwrap_or(config);
     let types = folder.ancestors().map(|at| at.join("node_modules/@types"));
-    let derived = json!({
+    let mut derived = json!({
         "extends": config,
         "compilerOptions": {
             // Both would be looked for beside this file.
@@ -107,9 +111,32 @@ fn derived(plan: &Plan, number: usize, config: &Path) -> std::io::Result<PathBuf
             "typeRoots": types.filter(|at| at.is_dir()).collect::<Vec<_>>(),
         },
     });
+    // Not inherited either: that without a word everything in the folder is meant.
+    if !names_files(config, EXTENDS) {
+        derived = with(derived, json!({ "include": [folder.join("**/*")] }));
+    }
     let path = plan.cache.join(format!("{number}.json"));
     std::fs::write(&path, derived.to_string())?;
     Ok(path)
+}
+
+/// Says whether a configuration, or one that it extends, says which files are its own.
+fn names_files(config: &Path, deeper: usize) -> bool {
+    let content = std::fs::read_to_string(config).unwrap_or_default();
+    let value: Value = serde_json::from_str(&plain_json(&content)).unwrap_or_default();
+    if value.get("files").or_else(|| value.get("include")).is_some() {
+        return true;
+    }
+    let bases = match value.get("extends") {
+        Some(Value::Array(bases)) => bases.clone(),
+        Some(base) => vec![base.clone()],
+        None => Vec::new(),
+    };
+    let folder = config.parent().unwrap_or(config);
+    // One of a package has no files of this project to name.
+    let bases = bases.iter().filter_map(Value::as_str).filter(|base| base.starts_with(['.', '/']));
+    let mut bases = bases.flat_map(|base| [folder.join(base), folder.join(format!("{base}.json"))]);
+    deeper > 0 && bases.any(|base| base.is_file() && names_files(&base, deeper - 1))
 }
 
 /// Takes comments and trailing commas out of JSON, of which such files are full.

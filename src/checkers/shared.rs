@@ -115,8 +115,10 @@ impl Check {
 
     /// Leaves out what the checker itself writes.
     fn changes_of_others(&self, files: Vec<Arc<Path>>) -> Changed {
-        let Plan { key, writes, .. } = &*self.plan;
-        let own = |file: &Arc<Path>| writes.iter().any(|name| **file == *key.root.join(name));
+        let own = |file: &Arc<Path>| {
+            let name = file.file_name();
+            name.is_some_and(|name| self.plan.writes.iter().any(|own| name == own.as_str()))
+        };
         // What is named is the latest: others may have changed before.
         let all_named = !files.is_empty() && files.len() < NAMED;
         if all_named && files.iter().all(own) { Changed::Nothing } else { Changed::Files(files) }

@@ -63,7 +63,10 @@ pub(super) fn survey(config: &Config, top: &Path) -> Survey {
     let walk = WalkBuilder::new(top)
         .require_git(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.file_name() != "node_modules")
+        // Not the project's own: packages of Node, and environments of Python.
+        .filter_entry(|entry| {
+            entry.file_name() != "node_modules" && !entry.path().join("pyvenv.cfg").exists()
+        })
         .sort_by_file_name(OsStr::cmp)
         .build();
     for (seen, entry) in walk.filter_map(Result::ok).enumerate() {
@@ -208,6 +211,8 @@ mod tests {
             (".gitignore", "build\n"),
             ("c/build/compile_commands.json", "[]"),
             ("node_modules/p/tsconfig.json", "{}"),
+            ("env/pyvenv.cfg", ""),
+            ("env/lib/Cargo.toml", ""),
         ];
         let (_place, top, survey) = look(&files);
         let roots = |name: &str| survey.roots.get(name).cloned().unwrap_or_default();

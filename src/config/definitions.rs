@@ -136,7 +136,7 @@ pub(crate) struct CheckerDefinition {
     /// folder above it.
     #[serde(default)]
     pub(crate) project_folders: Vec<PathBuf>,
-    /// Names of files in a root that it may write itself.
+    /// Names of files below a root that it may write itself.
     #[serde(default)]
     pub(crate) writes: Vec<String>,
     /// How often it is run for one root.
