@@ -10,6 +10,7 @@
 //! `reasons[]`, `checkers[]` (`name`, `root`, `verified`, `files`, `took_ms`),
 //! `not_covered[]` (`language`, `files`, `example`).
 
+mod cache;
 mod columns;
 mod commands;
 mod formats;

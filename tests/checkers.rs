@@ -153,7 +153,6 @@ fn compilers() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
 fn typescript_projects_are_checked_from_their_sources_and_without_a_trace() {
     let compilers = compilers();
     if compilers.is_empty() {
@@ -346,5 +345,29 @@ fn go_modules_are_vetted_and_built_without_a_trace() {
     let (text, details) = check(&mut session);
     assert!(text.contains("f.go:3:29 error undefined: missing"), "{text}");
     assert_eq!(details["freshness"], "fresh", "{text}");
+    assert!(session.end().success());
+}
+
+#[test]
+fn what_outlasts_its_call_comes_with_the_result_of_another_tool() {
+    let home = Home::new();
+    let dir = home.folder("project");
+    put(&dir, "mine.root", "");
+    let go = home.path().join("go");
+    let wait = format!("until [ -e {} ]; do sleep 0.02; done", go.display());
+    let found = "echo 'x.mine:3:4: error: it is wrong' >&2; exit 1";
+    mine(&home, &format!("{wait}; {found}"), "deadline = '1m'");
+    put(home.path(), ".config/hostler/hostler.toml", "[diagnostics]\nproject = '200ms'\n");
+    let mut session = session(&home, &dir, &[]);
+    assert!(check(&mut session).0.contains("still analysing"));
+    std::fs::write(&go, "").unwrap();
+    let mut late = Value::Null;
+    eventually("it comes", || {
+        let result = session.call("glob", json!({ "pattern": "*" }));
+        late = result["details"]["late"][0].clone();
+        !late.is_null()
+    });
+    assert_eq!(late["diagnostics"][0]["path"], "x.mine", "{late:#}");
+    assert_eq!((&late["total"], &late["freshness"]), (&json!(1), &json!("fresh")));
     assert!(session.end().success());
 }

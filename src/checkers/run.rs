@@ -14,6 +14,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use hostler_actors::ports::{Ended, Launch, Owner};
 use tokio::time::Instant;
 
+use super::cache;
 use super::columns;
 use super::commands;
 use super::formats::{self, Report};
@@ -148,8 +149,7 @@ fn named(mut gaps: Vec<String>) -> Vec<String> {
 
 /// Lists what is to be run. Reads the disk, and writes only into the cache.
 fn shots(plan: &Plan) -> Result<Shots, String> {
-    std::fs::create_dir_all(&plan.cache)
-        .map_err(|error| format!("{}: {error}", plan.cache.display()))?;
+    cache::prepare(&plan.cache).map_err(|error| format!("{}: {error}", plan.cache.display()))?;
     let shots = match plan.runs {
         Runs::Once => Shots { shots: vec![once(plan)], gaps: Vec::new() },
         Runs::TsProjects => projects::shots(plan)?,

@@ -186,6 +186,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
     use super::*;
     use crate::config::Loaded;
+    use crate::config::definitions::FileKind;
 
     fn look(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf, Survey) {
         let place = tempfile::tempdir().unwrap();
@@ -226,6 +227,24 @@ mod tests {
     fn a_text_marks_a_root() {
         let (_place, top, survey) = look(&[("pyproject.toml", "[tool.ruff.lint]\n")]);
         assert_eq!(survey.roots["ruff"], [top]);
+    }
+
+    #[test]
+    fn languages_without_a_checker_are_counted() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["a.py", "b.lua", "c.lua", "d.json"] {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        let mut config = Loaded::shipped().unwrap().config;
+        let kind = |patterns: &str, language_id: &str| FileKind {
+            patterns: vec![patterns.to_owned()],
+            language_id: language_id.to_owned(),
+        };
+        let files = vec![kind("*.py", "python"), kind("*.lua", "lua"), kind("*.json", "json")];
+        config.servers.get_mut("pyright").unwrap().files = files;
+        let survey = survey(&config, place.path());
+        let lua = Files { count: 2, example: "b.lua".into() };
+        assert_eq!(survey.uncovered, [("lua".to_owned(), lua)].into());
     }
 
     #[test]

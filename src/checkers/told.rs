@@ -16,6 +16,8 @@ use crate::diagnostics::findings::{Cap, Freshness, capped, counted, detail, line
 
 /// How much is shown.
 const CAP: Cap = Cap { files: 20, items: 50 };
+/// What is to be said where a change since a check began would not be seen.
+const UNWATCHED: &str = "not all of it is watched: what changed since it began is not known";
 /// How many languages without a checker are named.
 const LANGUAGES: usize = 8;
 
@@ -175,7 +177,14 @@ impl Sum {
     /// Says what changed since a check began. Answers whether a verdict that was whole
     /// is also about the files as they are, as far as is known.
     fn changes(&mut self, folder: &Path, title: &str, check: &Check, whole: bool) -> bool {
-        let Changed::Files(files) = check.changed() else { return whole };
+        let files = match check.changed() {
+            Changed::Nothing => return whole,
+            Changed::Unknown => {
+                self.lines.push(format!("{title}: {UNWATCHED}"));
+                return whole;
+            }
+            Changed::Files(files) => files,
+        };
         let mut names: Vec<_> = files.iter().map(|file| shown(folder, file)).collect();
         if names.is_empty() {
             names.push("more than can be named".to_owned());

@@ -133,6 +133,23 @@ mod tests {
     use super::*;
     use crate::watch::tests::key;
 
+    #[test]
+    fn what_changed_after_a_moment_is_known_whoever_else_asks() {
+        let mut log = Log::default();
+        let change =
+            |name: &str| FileChange { path: Path::new(name).into(), kind: FileChangeKind::Changed };
+        log.add(change("a"));
+        let moment = log.moment().expect("all is watched");
+        assert_eq!(log.after(moment), None);
+        log.add(change("b"));
+        log.since(&key("1"));
+        assert_eq!(log.after(moment), Some(vec![Path::new("b").into()]));
+        (0..20).for_each(|n| log.add(change(&n.to_string())));
+        assert_eq!(log.after(moment).map(|after| after.len()), Some(NAMED));
+        log.give_up();
+        assert_eq!(log.moment(), None);
+    }
+
     /// `+a` creates, `~a` changes, `-a` deletes, `!` loses, `1?` lets server 1 ask.
     fn play(script: &str) -> Vec<String> {
         let mut log = Log::default();
