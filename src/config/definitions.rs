@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hostler_actors::host::language_server::spec::{AfterChange, Recipe};
+use hostler_actors::host::language_server::spec::{AfterChange, Recipe, Reread};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -54,6 +54,8 @@ pub(crate) struct ServerDefinition {
     pub(crate) after_change: AfterChange,
     /// A part of the command line of the inner process that it is nothing without.
     pub(crate) inner_process: Option<String>,
+    /// How to make it read its projects afresh.
+    pub(crate) reread: Option<Reread>,
     /// `initializationOptions` of the handshake.
     #[serde(default)]
     pub(crate) initialization_options: Value,

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use hostler_actors::ports::{
-    BoxFuture, Ended, Launch, LaunchError, LaunchOrder, Launched, ProcessTree, Wire,
+    BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, ProcessTree, Wire,
 };
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -122,6 +122,10 @@ impl ProcessTree for Tree {
     fn ring_tail(&self, lines: usize) -> String {
         let ring = self.ring.lock().unwrap();
         ring.split_at(ring.len().saturating_sub(lines)).1.join("\n")
+    }
+
+    fn inner(&self, _: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>> {
+        Box::pin(async { Vec::new() })
     }
 }
 
