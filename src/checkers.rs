@@ -90,7 +90,8 @@ async fn plans(seat: &Seat, survey: &Survey) -> (Vec<Plan>, Vec<Checked>) {
             Runs::Once | Runs::CompileCommands => Vec::new(),
         };
         for at in roots.iter().filter(|at| !led_to.contains(&at.join("tsconfig.json"))) {
-            match Plan::of(seat, name, definition, at).await {
+            let seen = survey.inside.get(&(name.clone(), at.clone())).copied().unwrap_or(0);
+            match Plan::of(seat, name, definition, at, seen).await {
                 Ok(plan) if plans.iter().any(|known| known.key == plan.key) => {}
                 Ok(plan) => plans.push(plan),
                 Err(why) => lack(&mut lacking, name, root(seat.folder.root(), at), why),

@@ -234,6 +234,9 @@ fn a_compilation_database_is_checked_and_nothing_is_built() {
     assert!(text.starts_with(found) && text.contains("missing"), "{text}");
     assert_eq!((&details["total"], &details["freshness"]), (&json!(1), &json!("fresh")));
     assert_eq!(files(&dir), before);
+    put(&dir, "c.c", "int c;\n");
+    let (text, _) = check(&mut session);
+    assert!(text.contains("clang in .: not covered: 1 of 3 files stand in no command"), "{text}");
     assert!(session.end().success());
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::formats::plain;
 use super::plan::Plan;
 use super::run::{Shot, Shots};
 use crate::shims::executable;
@@ -40,8 +41,12 @@ pub(super) fn shots(plan: &Plan) -> Result<Shots, String> {
         .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
     let folder = path.parent().unwrap_or(root);
     let (mut seen, mut result) = (HashSet::new(), Shots::default());
-    let mut all = 0;
+    let (mut all, mut named) = (0, HashSet::new());
     for entry in entries {
+        let file = plain(&folder.join(&entry.directory).join(&entry.file));
+        if file.starts_with(root) && file.exists() {
+            named.insert(file);
+        }
         let shot = shot(plan, folder, &entry);
         if !seen.insert((shot.cwd.clone(), shot.args.clone())) {
             continue;
@@ -50,6 +55,11 @@ pub(super) fn shots(plan: &Plan) -> Result<Shots, String> {
         if all <= COMMANDS {
             result.shots.push(shot);
         }
+    }
+    let others = plan.seen.saturating_sub(named.len());
+    if others > 0 {
+        let path = path.display();
+        result.aside.push(format!("{others} of {} files stand in no command of {path}", plan.seen));
     }
     if all > COMMANDS {
         let cut = format!("only {COMMANDS} of {all} commands in {} were run", path.display());

@@ -27,6 +27,8 @@ pub(super) struct Report {
     pub(super) files: Option<u64>,
     /// What it could not judge, and why.
     pub(super) gaps: Vec<String>,
+    /// What it was not asked to judge.
+    pub(super) aside: Vec<String>,
 }
 
 /// Reads what the checker of this name printed; relative paths are meant from `base`.
@@ -105,7 +107,7 @@ impl<'a> Taken<'a> {
 }
 
 /// Resolves `.` and `..` by name, as the places of one file must compare as one.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -37,6 +37,8 @@ pub(super) struct Plan {
     /// A folder that it may fill.
     pub(super) cache: PathBuf,
     pub(super) markers: Vec<String>,
+    /// How many files of its kind were seen there.
+    pub(super) seen: usize,
     /// Names of files below the root that it may write itself.
     pub(super) writes: Vec<String>,
     pub(super) runs: Runs,
@@ -52,6 +54,7 @@ impl Plan {
         name: &str,
         definition: &CheckerDefinition,
         root: &Path,
+        seen: usize,
     ) -> Result<Self, String> {
         let top = seat.folder.root();
         let above = root.ancestors().take_while(|folder| folder.starts_with(top));
@@ -80,6 +83,7 @@ impl Plan {
             },
             base: located,
             cache,
+            seen,
             markers: definition.root_markers.clone(),
             writes: definition.writes.clone(),
             runs: definition.runs,

@@ -56,7 +56,7 @@ pub(super) fn shots(plan: &Plan) -> Result<Shots, String> {
             Err(error) => gaps.push(format!("{}: {error}", project.config.display())),
         }
     }
-    Ok(Shots { shots, gaps })
+    Ok(Shots { shots, gaps, aside: Vec::new() })
 }
 
 /// Lists the configurations that a root leads to, its own first.

@@ -47,6 +47,8 @@ pub(super) struct Shot {
 pub(super) struct Shots {
     pub(super) shots: Vec<Shot>,
     pub(super) gaps: Vec<String>,
+    /// What is there and none of them is about.
+    pub(super) aside: Vec<String>,
 }
 
 /// How far a check is.
@@ -67,7 +69,7 @@ pub(super) async fn run(
     let until = Instant::now() + plan.deadline;
     let known = plan.clone();
     let shots = tokio::task::spawn_blocking(move || shots(&known)).await;
-    let Shots { shots, mut gaps } = shots.map_err(|error| error.to_string())??;
+    let Shots { shots, mut gaps, aside } = shots.map_err(|error| error.to_string())??;
     let several = shots.len() > 1;
     let of = several.then_some(shots.len());
     let (queue, done) = (Mutex::new(shots.into_iter()), Mutex::new(Vec::new()));
@@ -93,6 +95,7 @@ pub(super) async fn run(
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut report = together(done, several, &mut gaps)?;
     report.gaps = named(gaps);
+    report.aside = aside;
     let format = plan.format;
     let settled = tokio::task::spawn_blocking(move || {
         columns::settle(format, &mut report.findings);
@@ -151,7 +154,7 @@ fn named(mut gaps: Vec<String>) -> Vec<String> {
 fn shots(plan: &Plan) -> Result<Shots, String> {
     cache::prepare(&plan.cache).map_err(|error| format!("{}: {error}", plan.cache.display()))?;
     let shots = match plan.runs {
-        Runs::Once => Shots { shots: vec![once(plan)], gaps: Vec::new() },
+        Runs::Once => Shots { shots: vec![once(plan)], ..Shots::default() },
         Runs::TsProjects => projects::shots(plan)?,
         Runs::CompileCommands => commands::shots(plan)?,
     };

@@ -48,6 +48,8 @@ impl Files {
 pub(super) struct Survey {
     /// The roots of each checker that has some.
     pub(super) roots: BTreeMap<String, Vec<PathBuf>>,
+    /// How many files of its kind each checker has in each of its roots.
+    pub(super) inside: BTreeMap<(String, PathBuf), usize>,
     /// The files of a checker's kind that are in none of its roots.
     pub(super) outside: BTreeMap<String, Files>,
     /// The files that no checker takes, by language.
@@ -112,8 +114,13 @@ impl Survey {
             }
             taken = true;
             let roots = self.roots.get(*checker).map_or(&[][..], Vec::as_slice);
-            if !roots.iter().any(|root| path.starts_with(root)) {
-                self.outside.entry((*checker).to_owned()).or_default().add(relative);
+            // The innermost, as it was found last.
+            match roots.iter().rfind(|root| path.starts_with(root)) {
+                Some(root) => {
+                    let key = ((*checker).to_owned(), root.clone());
+                    *self.inside.entry(key).or_default() += 1;
+                }
+                None => self.outside.entry((*checker).to_owned()).or_default().add(relative),
             }
         }
         let language = kinds.known.iter().find(|(_, files)| files.is_match(name));

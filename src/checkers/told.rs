@@ -163,6 +163,10 @@ impl Sum {
         self.lines.push(format!("{title}: {counts}{of}{beyond}"));
         self.findings.extend(mine.cloned());
         self.outside += outside;
+        for aside in &report.aside {
+            self.lines.push(format!("{title}: not covered: {aside}"));
+            self.reasons.push(format!("{title}: {aside}"));
+        }
         if report.gaps.is_empty() {
             self.verified += 1;
             return;
