@@ -51,7 +51,7 @@ const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
         "tailwindcss" "taplo" "terraform-ls" "texlab" "tinymist" "tombi" "ty"
         "typescript-language-server" "typescript-native" "vim-language-server" "vtsls" "vue"
         "yaml-language-server" "zls" "zuban";
-    "checkers": "pyright";
+    "checkers": "cargo" "clang" "dart" "go-build" "go-vet" "pyright" "ruff" "tsc";
     "profiles": "chat";
 };
 
@@ -114,13 +114,16 @@ pub(crate) struct LanguageServers {
     pub(crate) prefer: Vec<String>,
 }
 
-/// How long a write waits for the verdict on it.
+/// How long verdicts are waited for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diagnostics {
-    /// Where the server answers by itself.
+    /// After a write.
     #[serde(deserialize_with = "span::required")]
     pub(crate) inline: Duration,
+    /// Where the whole project is checked.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) project: Duration,
 }
 
 /// How long a command may take.

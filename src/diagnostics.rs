@@ -181,12 +181,12 @@ impl Written {
 
 /// Takes what came after the result in which it belonged, as text and details for
 /// the run's next result, whatever tool that is of.
-pub(crate) async fn late(seat: &Seat) -> Option<(String, Value)> {
+pub(crate) async fn late(seat: &Seat) -> Option<(String, Vec<Value>)> {
     let late = seat.languages.session.take_late().await.unwrap_or_default();
     let folder = seat.folder.root();
     let (texts, details): (Vec<_>, Vec<_>) =
         late.into_iter().map(|late| late_part(folder, late)).unzip();
-    (!texts.is_empty()).then(|| (texts.join("\n"), Value::Array(details)))
+    (!texts.is_empty()).then(|| (texts.join("\n"), details))
 }
 
 fn late_part(folder: &Path, late: Late) -> (String, Value) {

@@ -7,7 +7,7 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod roots;
-mod specs;
+pub(crate) mod specs;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

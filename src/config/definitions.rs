@@ -178,23 +178,92 @@ pub(crate) struct Quirk {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckerDefinition {
+    /// Patterns of the names of the files that it judges.
+    pub(crate) files: Vec<String>,
     /// Names of which one must be in a folder for it to be a root.
     pub(crate) root_markers: Vec<String>,
+    /// Names of files that mark a root as well where they hold this text.
+    #[serde(default)]
+    pub(crate) root_texts: BTreeMap<String, String>,
+    /// What a root inside another root is.
+    #[serde(default)]
+    pub(crate) nested: InnerRoot,
+    /// Arguments with which the program prints a file that stands in the true root,
+    /// where markers alone do not tell.
+    #[serde(default)]
+    pub(crate) locate: Vec<String>,
     /// Names of its program, best first.
     pub(crate) binaries: Vec<String>,
     /// The program's arguments.
     #[serde(default)]
     pub(crate) args: Vec<String>,
-    /// Folders of a project in which its program may be, relative to the root.
+    /// Variables that it gets beside the session's; `{cache}` stands for a folder of
+    /// the checker and the root.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Folders of a project in which its program may be, relative to the root or to a
+    /// folder above it.
     #[serde(default)]
     pub(crate) project_folders: Vec<PathBuf>,
-    /// How long it may take.
+    /// Names of files below a root that it may write itself.
+    #[serde(default)]
+    pub(crate) writes: Vec<String>,
+    /// How often it is run for one root.
+    #[serde(default)]
+    pub(crate) runs: Runs,
+    /// In what form it prints what it found.
+    pub(crate) format: Format,
+    /// How long it may take for one root.
     #[serde(deserialize_with = "span::required")]
     pub(crate) deadline: Duration,
     /// What its exit codes mean.
     pub(crate) exit_codes: ExitCodes,
     /// How to see whether a program that was found works.
     pub(crate) probe: Option<Probe>,
+}
+
+/// What a root inside another root is to a checker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum InnerRoot {
+    /// A part of what is checked with the outer one.
+    #[default]
+    Covered,
+    /// A root of its own.
+    Apart,
+}
+
+/// How often a checker is run for one root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Runs {
+    /// Once, for all of it.
+    #[default]
+    Once,
+    /// Once for each project that the root's `tsconfig.json` leads to.
+    TsProjects,
+    /// Once for each command of its `compile_commands.json`.
+    CompileCommands,
+}
+
+/// In what form a checker prints what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Format {
+    /// Messages of cargo, one JSON object a line.
+    CargoJson,
+    /// `file(line,column): error TS1: text`.
+    Tsc,
+    /// `--outputjson` of pyright and its kin.
+    PyrightJson,
+    /// `--output-format json` of ruff.
+    RuffJson,
+    /// `file:line:column: error: text`, as compilers print it.
+    Gnu,
+    /// `file:line:column: text`, as `go vet` and `go build` print it.
+    Go,
+    /// `--format=machine` of dart.
+    DartMachine,
 }
 
 /// What a checker's exit codes mean. Any other code is no verdict.

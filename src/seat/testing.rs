@@ -14,10 +14,13 @@ use serde_json::Value;
 
 use super::Seat;
 use crate::background::Background;
+use crate::checkers::shared::Checks;
+use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
 use crate::handles::{Limits, OutputHandles};
 use crate::servers::testing::languages;
 use crate::tools::{Cancel, Failure, Tool};
+use crate::watch::Watches;
 
 /// A seat, and the folder that goes with it.
 pub(crate) struct Bench {
@@ -43,6 +46,8 @@ impl Bench {
         let second: Arc<FakeServer> = Arc::default();
         servers.others.insert("ruff".to_owned(), Arc::clone(&second));
         let languages = languages(&servers, &table, Arc::clone(&launch));
+        let watches = Watches::new(Arc::new(|_| {}));
+        let checks = Checks::new(Arc::clone(&launch), watches, place.path().join("cache"));
         let limits = Limits::showing(languages.config.results.inline_bytes);
         let seat = Seat {
             run,
@@ -52,6 +57,7 @@ impl Bench {
             background: Background::new(entry.anchor()),
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
+            checks: WantedChecks::new(checks, entry.anchor()),
             languages,
             launch,
         };

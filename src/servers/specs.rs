@@ -93,7 +93,7 @@ fn rooted(options: &Value, root: &Path) -> Value {
 
 /// Says whether a variable only tells which terminal or login a session was started
 /// from. It shapes no server, and would keep sessions from sharing one.
-fn is_of_a_terminal(name: &OsString) -> bool {
+pub(crate) fn is_of_a_terminal(name: &OsString) -> bool {
     const NAMES: [&str; 16] = [
         "_",
         "COLORTERM",
