@@ -9,6 +9,8 @@ use hostler_actors::ports::{Launch, Posture, ToolCall};
 use ractor::ActorRef;
 
 use crate::background::Background;
+use crate::checkers::shared::Checks;
+use crate::checkers::wanted::WantedChecks;
 use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
@@ -28,6 +30,7 @@ pub(crate) struct Commons {
     programs: Arc<Programs>,
     locks: PathLocks,
     watches: Watches,
+    checks: Checks,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
     tools: PathBuf,
@@ -44,6 +47,7 @@ impl Commons {
             }
         }));
         Self {
+            checks: Checks::new(Arc::clone(&launch), watches.clone(), folders.cache.join("checks")),
             watches,
             host,
             config: RwLock::new(config),
@@ -83,6 +87,7 @@ impl Commons {
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
             launch: Arc::clone(&self.launch),
+            checks: WantedChecks::new(self.checks.clone(), call.row.clone()),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),
                 installed: installed(&self.tools, &config),

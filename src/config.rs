@@ -40,9 +40,18 @@ macro_rules! shipped {
 /// Shipped definitions: kind, name, text.
 const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
     "servers":
-        "basedpyright" "bash-language-server" "clangd" "pyright" "ruff" "typescript-language-server"
-        "typescript-native" "vtsls";
-    "checkers": "pyright";
+        "ast-grep" "astro" "basedpyright" "bash-language-server" "biome" "buf" "clangd"
+        "clojure-lsp" "csharp-ls" "css" "dart" "dockerfile" "elixir-ls" "elm" "elp" "emmylua"
+        "erlang-ls" "eslint" "fortls" "fsautocomplete" "gleam" "gopls" "graphql"
+        "haskell-language-server" "helm" "html" "intelephense" "jdtls" "jedi" "json" "julia"
+        "just" "kotlin-language-server" "kotlin-lsp" "lean" "lua-language-server" "marksman"
+        "metals" "neocmakelsp" "nil" "nim" "nixd" "nushell" "ocamllsp" "omnisharp" "oxlint"
+        "perl" "phpactor" "prisma" "purescript" "pylsp" "pyrefly" "pyright" "r" "ruby-lsp"
+        "ruff" "rust-analyzer" "slint" "solargraph" "solidity" "sourcekit-lsp" "sqls" "svelte"
+        "tailwindcss" "taplo" "terraform-ls" "texlab" "tinymist" "tombi" "ty"
+        "typescript-language-server" "typescript-native" "vim-language-server" "vtsls" "vue"
+        "yaml-language-server" "zls" "zuban";
+    "checkers": "cargo" "clang" "dart" "go-build" "go-vet" "pyright" "ruff" "tsc";
     "profiles": "chat";
 };
 
@@ -105,13 +114,16 @@ pub(crate) struct LanguageServers {
     pub(crate) prefer: Vec<String>,
 }
 
-/// How long a write waits for the verdict on it.
+/// How long verdicts are waited for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diagnostics {
-    /// Where the server answers by itself.
+    /// After a write.
     #[serde(deserialize_with = "span::required")]
     pub(crate) inline: Duration,
+    /// Where the whole project is checked.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) project: Duration,
 }
 
 /// How long a command may take.
@@ -317,5 +329,7 @@ fn value_like(old: Option<&Value>, text: &str) -> Value {
     }
 }
 
+#[cfg(test)]
+mod shipped_tests;
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,11 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod roots;
-mod specs;
+pub(crate) mod specs;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watched;
 pub(crate) mod work;
 
@@ -278,6 +280,11 @@ impl Languages {
             }
         }
         detected
+    }
+
+    /// Says why no server stands for the whole folder.
+    pub(crate) async fn none_for_folder(&self, from: Viewpoint<'_>) -> String {
+        roots::none_in(&self.config, self.catalogue(), from.top).await
     }
 
     /// Finds what a candidate needs. `place` is where it competes with its rivals.

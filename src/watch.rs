@@ -9,7 +9,7 @@
 //! The tricky thing: a queue that overflowed, or a tree with more folders than may
 //! be watched, is said, and the caller then trusts nothing.
 
-mod log;
+pub(crate) mod log;
 mod present;
 
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::socket;
-use log::{Log, Since};
+use log::{Log, Moment, Since};
 use present::Present;
 
 /// Folders of one root that are watched at most: a quarter of the kernel's usual
@@ -160,18 +160,25 @@ impl RootWatch {
         give(since)
     }
 
-    /// Returns the present moment.
-    pub(crate) fn now(&self) -> u64 {
+    /// Names the present moment; `None` where not all of the root is watched.
+    pub(crate) fn moment(&self) -> Option<Moment> {
         let mut state = self.state();
-        state.drain();
-        state.log.now()
+        let gone = state.drain();
+        state.log.moment().filter(|_| !gone)
     }
 
-    /// Returns what changed since a moment, or nothing where that is not known in full.
-    pub(crate) fn names_since(&self, moment: u64) -> Option<Vec<Arc<Path>>> {
+    /// Returns the latest changes after a moment; `None` where there were none.
+    pub(crate) fn after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
         let mut state = self.state();
         state.drain();
-        state.log.names_since(moment)
+        state.log.after(moment)
+    }
+
+    /// Returns everything that changed after a moment; `None` where that is not known.
+    pub(crate) fn all_after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let mut state = self.state();
+        state.drain();
+        state.log.all_after(moment)
     }
 
     /// Says whether the root was deleted or moved away.

@@ -40,6 +40,7 @@ pub(crate) type Root = Result<PathBuf, String>;
 pub(crate) struct Rule<'a> {
     markers: &'a [String],
     workspace: &'a [WorkspaceMarker],
+    needs: &'a [String],
     nested: Nested,
 }
 
@@ -49,13 +50,14 @@ impl<'a> Rule<'a> {
         Self {
             markers: &definition.root_markers,
             workspace: &definition.workspace_markers,
+            needs: &definition.needs,
             nested: definition.nested,
         }
     }
 
     /// Returns one without workspaces.
     fn nearest(markers: &'a [String]) -> Self {
-        Self { markers, workspace: &[], nested: Nested::Nearest }
+        Self { markers, workspace: &[], needs: &[], nested: Nested::Nearest }
     }
 
     /// Says whether the run's folder is a root whatever stands in it.
@@ -84,17 +86,16 @@ impl<'a> Rule<'a> {
             return Ok(top.to_owned());
         }
         let within = || folder.ancestors().take_while(|folder| folder.starts_with(top));
-        self.choice(within(), |folder| self.is_workspace(folder, contents))
-            .or_else(|| self.choice(within(), |folder| self.is_root(folder)))
-            .map(Path::to_owned)
-            .ok_or_else(|| {
-                let looked = within().map(|folder| folder.display().to_string());
-                format!(
-                    "none of {} in {}",
-                    some_of(self.markers),
-                    some_of(&looked.collect::<Vec<_>>())
-                )
-            })
+        let root = self
+            .choice(within(), |folder| self.is_workspace(folder, contents))
+            .or_else(|| self.choice(within(), |folder| self.is_root(folder)));
+        let Some(root) = root else { return Err(missing(self.markers, within())) };
+        let above = || root.ancestors().take_while(|folder| folder.starts_with(top));
+        let is_there = |needed: &String| above().any(|folder| folder.join(needed).exists());
+        if !self.needs.is_empty() && !self.needs.iter().any(is_there) {
+            return Err(missing(self.needs, above()));
+        }
+        Ok(root.to_owned())
     }
 
     fn choice<'p>(
@@ -118,6 +119,11 @@ impl<'a> Rule<'a> {
         let roots: BTreeSet<_> = roots.collect();
         roots.into_iter().take(ROOTS).collect()
     }
+}
+
+fn missing<'p>(names: &[String], folders: impl Iterator<Item = &'p Path>) -> String {
+    let looked: Vec<_> = folders.map(|folder| folder.display().to_string()).collect();
+    format!("none of {} in {}", some_of(names), some_of(&looked))
 }
 
 /// Does a name, or one that fits a pattern, stand in a folder.
@@ -204,12 +210,24 @@ pub(crate) async fn fitting<'a>(
     catalogue.order().iter().filter_map(fits).collect()
 }
 
-/// Says that no server has a root in a folder.
-pub(crate) fn none_in(top: &Path) -> String {
-    format!(
-        "no language server applies: what marks their roots is not in {} or {DEPTH} levels below it",
-        top.display()
-    )
+/// Says that no server has a root in a folder, and what those that take files in it
+/// looked for.
+pub(crate) async fn none_in(config: &Config, catalogue: &Arc<Catalogue>, top: &Path) -> String {
+    let survey = Survey::of(top, Some(Arc::clone(catalogue))).await;
+    let mut groups = BTreeSet::new();
+    let taking = catalogue.order().iter().filter(|name| survey.takers.contains(*name));
+    let wanted = taking.filter_map(|name| {
+        let definition = config.servers.get(&**name)?;
+        // Its rivals look for much the same.
+        let is_first = definition.group.as_ref().is_none_or(|group| groups.insert(group));
+        is_first.then(|| format!("{name} (none of {})", some_of(&definition.root_markers)))
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let reach = survey.reach(top);
+    match wanted.as_slice() {
+        [] => format!("no language server takes a file in {reach}"),
+        wanted => format!("no language server has a root in {reach}: {}", some_of(wanted)),
+    }
 }
 
 fn walk(top: &Path, catalogue: Option<&Catalogue>) -> Survey {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hostler_actors::host::language_server::spec::ServerSpec;
+use hostler_actors::host::language_server::uri;
+use serde_json::Value;
 
 use super::{Languages, Viewpoint};
 use crate::config::definitions::{ServerDefinition, Share};
@@ -57,8 +59,8 @@ impl Languages {
             args: definition.args.iter().map(OsString::from).collect(),
             env: env.chain(definition.env.iter().map(own)).collect(),
             posture: self.posture.clone(),
-            initialization_options: definition.initialization_options.clone(),
-            settings: definition.settings.clone(),
+            initialization_options: rooted(&definition.initialization_options, root),
+            settings: rooted(&definition.settings, root),
             recipe: definition.recipe,
             after_change: definition.after_change,
             inner_process: definition.inner_process.clone(),
@@ -73,9 +75,25 @@ impl Languages {
     }
 }
 
+/// Fills in the root where options name it.
+fn rooted(options: &Value, root: &Path) -> Value {
+    match options {
+        Value::String(text) if text.contains("${root") => text
+            .replace("${root}", &root.to_string_lossy())
+            .replace("${root_uri}", &uri::of_path(root))
+            .into(),
+        Value::Array(items) => items.iter().map(|item| rooted(item, root)).collect(),
+        Value::Object(members) => {
+            let filled = members.iter().map(|(key, value)| (key.clone(), rooted(value, root)));
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// Says whether a variable only tells which terminal or login a session was started
 /// from. It shapes no server, and would keep sessions from sharing one.
-fn is_of_a_terminal(name: &OsString) -> bool {
+pub(crate) fn is_of_a_terminal(name: &OsString) -> bool {
     const NAMES: [&str; 16] = [
         "_",
         "COLORTERM",
@@ -98,4 +116,21 @@ fn is_of_a_terminal(name: &OsString) -> bool {
     name.to_str().is_some_and(|name| {
         NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_settings_may_name_the_root() {
+        let settings = json!({ "a": ["${root}/lib", 1], "b": { "c": "${root_uri}", "d": "$x" } });
+        assert_eq!(
+            rooted(&settings, Path::new("/w/a b")),
+            json!({ "a": ["/w/a b/lib", 1], "b": { "c": "file:///w/a%20b", "d": "$x" } })
+        );
+    }
 }

@@ -16,6 +16,7 @@ use hostler_actors::supervise::slot::Phase;
 
 use crate::folder::Inside;
 use crate::folder::replace::is_temporary;
+use crate::watch::log::Moment;
 use crate::watch::{RootWatch, Watches};
 
 /// How much longer than its server lingers a root is watched: the server's own time
@@ -39,16 +40,16 @@ pub(crate) struct Watched {
     roots: Mutex<HashMap<PathBuf, Root>>,
 }
 
-/// A moment in the life of a root.
-pub(crate) struct Moment {
+/// A root since a moment.
+pub(crate) struct Since {
     watch: Arc<RootWatch>,
-    at: u64,
+    moment: Moment,
 }
 
-impl Moment {
+impl Since {
     /// Returns what others have changed since, or nothing where that is not known.
     pub(crate) fn of_others(&self, written: &[Inside]) -> Option<Vec<Arc<Path>>> {
-        let mut names = self.watch.names_since(self.at)?;
+        let mut names = self.watch.all_after(self.moment)?;
         names.retain(|path| {
             !is_temporary(path) && !written.iter().any(|file| file.absolute() == &**path)
         });
@@ -104,11 +105,11 @@ impl Watched {
         }
     }
 
-    /// Returns the present moment of every root that is watched.
-    pub(crate) fn moments(&self) -> Vec<Moment> {
+    /// Remembers the present moment of every root all of which is watched.
+    pub(crate) fn since_now(&self) -> Vec<Since> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let watches = roots.values().map(|root| Arc::clone(&root.watch));
-        watches.map(|watch| Moment { at: watch.now(), watch }).collect()
+        watches.filter_map(|watch| Some(Since { moment: watch.moment()?, watch })).collect()
     }
 
     /// Tells a server what changed since it was last told. Of what this call has

@@ -14,8 +14,11 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 
 /// Files remembered at most; beyond that the log says that it lost some.
 const MOST: usize = 50_000;
-/// How many of the last changes are known one by one.
-const RECENT: usize = 256;
+/// How many of the latest changed files are known by name.
+const LATEST: usize = 256;
+
+/// How many of the latest changes are named to who only asks whether there were any.
+pub(crate) const NAMED: usize = 8;
 
 /// What changed since a server last asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +32,10 @@ pub(crate) struct Since {
     /// Not every folder is watched, so that there may be more.
     pub(crate) partial: bool,
 }
+
+/// A moment in the life of a root: nothing changed where the next one is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
 
 #[derive(Debug)]
 struct Entry {
@@ -54,9 +61,11 @@ impl Entry {
 pub(super) struct Log {
     now: u64,
     entries: HashMap<Arc<Path>, Entry>,
-    /// Which file changed at each of the last moments, the latest last.
-    recent: VecDeque<Arc<Path>>,
     cursors: HashMap<ServerKey, u64>,
+    /// Each file once, the latest last.
+    latest: VecDeque<(u64, Arc<Path>)>,
+    /// When the last of those changed that are not among them any more.
+    forgotten_at: u64,
     lost_at: Option<u64>,
     partial: bool,
 }
@@ -67,9 +76,10 @@ impl Log {
         self.now += 1;
         let (now, asked) = (self.now, self.cursors.values().max().copied().unwrap_or(0));
         let before = change.kind != FileChangeKind::Created;
-        self.recent.push_back(Arc::clone(&change.path));
-        if self.recent.len() > RECENT {
-            self.recent.pop_front();
+        self.latest.retain(|(_, path)| *path != change.path);
+        self.latest.push_back((now, Arc::clone(&change.path)));
+        if self.latest.len() > LATEST {
+            self.forgotten_at = self.latest.pop_front().map_or(now, |(at, _)| at);
         }
         let entry = self.entries.entry(change.path);
         let entry = entry.or_insert_with(|| Entry { at: now, there: vec![(0, before)] });
@@ -89,24 +99,33 @@ impl Log {
     pub(super) fn lose(&mut self) {
         self.now += 1;
         self.lost_at = Some(self.now);
-        self.recent.clear();
-    }
-
-    /// Returns the present moment.
-    pub(super) fn now(&self) -> u64 {
-        self.now
-    }
-
-    /// Returns what changed since a moment, or nothing where that is not known in full.
-    pub(super) fn names_since(&self, moment: u64) -> Option<Vec<Arc<Path>>> {
-        let count = usize::try_from(self.now - moment).unwrap_or(usize::MAX);
-        let recent = self.recent.iter().rev().take(count).cloned();
-        (count <= self.recent.len()).then(|| recent.collect())
     }
 
     /// Takes note that not everything is watched.
     pub(super) fn give_up(&mut self) {
         self.partial = true;
+    }
+
+    /// Names the present moment; `None` where a change could go by unseen.
+    pub(super) fn moment(&self) -> Option<Moment> {
+        (!self.partial).then_some(Moment(self.now))
+    }
+
+    /// Returns the latest changes after a moment; `None` where there were none.
+    pub(super) fn after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        (self.now > moment.0).then(|| self.names(moment).take(NAMED).collect())
+    }
+
+    /// Returns everything that changed after a moment; `None` where that is not known.
+    pub(super) fn all_after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let unknown = self.forgotten_at.max(self.lost_at.unwrap_or(0)) > moment.0;
+        (!unknown).then(|| self.names(moment).collect())
+    }
+
+    /// The latest first.
+    fn names(&self, moment: Moment) -> impl Iterator<Item = Arc<Path>> {
+        let after = self.latest.iter().rev().take_while(move |(at, _)| *at > moment.0);
+        after.map(|(_, path)| Arc::clone(path))
     }
 
     /// Returns what is new to a server and moves its cursor.
@@ -143,6 +162,23 @@ impl Log {
 mod tests {
     use super::*;
     use crate::watch::tests::key;
+
+    #[test]
+    fn what_changed_after_a_moment_is_known_whoever_else_asks() {
+        let mut log = Log::default();
+        let change =
+            |name: &str| FileChange { path: Path::new(name).into(), kind: FileChangeKind::Changed };
+        log.add(change("a"));
+        let moment = log.moment().expect("all is watched");
+        assert_eq!(log.after(moment), None);
+        log.add(change("b"));
+        log.since(&key("1"));
+        assert_eq!(log.after(moment), Some(vec![Path::new("b").into()]));
+        (0..20).for_each(|n| log.add(change(&n.to_string())));
+        assert_eq!(log.after(moment).map(|after| after.len()), Some(NAMED));
+        log.give_up();
+        assert_eq!(log.moment(), None);
+    }
 
     /// `+a` creates, `~a` changes, `-a` deletes, `!` loses, `1?` lets server 1 ask.
     fn play(script: &str) -> Vec<String> {
@@ -197,22 +233,23 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_since_a_moment_is_named_or_not_known() {
+    fn everything_after_a_moment_is_named_or_not_known() {
         let mut log = Log::default();
         let change =
-            |path: &str| FileChange { path: Path::new(path).into(), kind: FileChangeKind::Changed };
+            |name: &str| FileChange { path: Path::new(name).into(), kind: FileChangeKind::Changed };
         log.add(change("before"));
-        let moment = log.now();
-        assert_eq!(log.names_since(moment), Some(Vec::new()));
-        log.add(change("a"));
-        log.add(change("b"));
-        let names = ["b", "a"].map(|name| Arc::from(Path::new(name)));
-        assert_eq!(log.names_since(moment), Some(names.to_vec()));
-        (0..RECENT).for_each(|_| log.add(change("a")));
-        assert_eq!(log.names_since(moment), None, "too long ago");
-        let moment = log.now();
+        let moment = log.moment().expect("all is watched");
+        assert_eq!(log.all_after(moment), Some(Vec::new()));
+        for name in ["a", "b", "a"] {
+            log.add(change(name));
+        }
+        let names = ["a", "b"].map(|name| Arc::from(Path::new(name)));
+        assert_eq!(log.all_after(moment), Some(names.to_vec()));
+        (0..LATEST).for_each(|n| log.add(change(&n.to_string())));
+        assert_eq!(log.all_after(moment), None, "too many");
+        let moment = log.moment().expect("all is watched");
         log.lose();
-        assert_eq!(log.names_since(moment), None, "it never was known");
+        assert_eq!(log.all_after(moment), None, "some were lost");
     }
 
     #[test]

@@ -372,9 +372,6 @@ impl Run {
             assert_eq!(result["is_error"], false, "{what}: {result:#}");
             details = result["details"].clone();
             asked += 1;
-            if asked == 3 {
-                eprintln!("DBG {what} {details}");
-            }
             details["freshness"] == "fresh"
         });
         if asked > 1 {

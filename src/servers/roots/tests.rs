@@ -114,6 +114,45 @@ fn shipped_rules_know_nested_projects_and_workspaces() {
             folder: "lib",
             root: Some(""),
         },
+        Case {
+            server: "rust-analyzer",
+            files: &[("Cargo.toml", "[workspace]\n"), ("crates/a/Cargo.toml", "[package]\n")],
+            folder: "crates/a/src",
+            root: Some(""),
+        },
+        Case {
+            server: "rust-analyzer",
+            files: &[
+                ("Cargo.toml", "[workspace]\nexclude = [\"fuzz\"]\n"),
+                ("fuzz/Cargo.toml", "[package]\n[workspace]\n"),
+            ],
+            folder: "fuzz/src",
+            root: Some("fuzz"),
+        },
+        Case {
+            server: "gopls",
+            files: &[("go.work", ""), ("a/go.mod", ""), ("b/go.mod", "")],
+            folder: "b/internal",
+            root: Some(""),
+        },
+        Case {
+            server: "csharp-ls",
+            files: &[("App.sln", ""), ("App/App.csproj", "")],
+            folder: "App",
+            root: Some(""),
+        },
+        Case {
+            server: "eslint",
+            files: &[("web/eslint.config.mjs", ""), ("node_modules/eslint/package.json", "")],
+            folder: "web/src",
+            root: Some("web"),
+        },
+        Case {
+            server: "eslint",
+            files: &[("web/eslint.config.mjs", "")],
+            folder: "web/src",
+            root: None,
+        },
         Case { server: "bash-language-server", files: &[], folder: "scripts", root: Some("") },
     ];
     for Case { server, files, folder, root } in cases {
@@ -156,7 +195,8 @@ fn a_workspace_marker_counts_from_when_it_is_written() {
         file: "Cargo.toml".to_owned(),
         contains: Some("[workspace]".to_owned()),
     }];
-    let rule = Rule { markers: &markers, workspace: &workspace, nested: Nested::Nearest };
+    let rule =
+        Rule { markers: &markers, workspace: &workspace, needs: &[], nested: Nested::Nearest };
     let contents = Contents::default();
     let folder = top.join("p/a/src");
     assert_eq!(rule.above(&folder, &top, &contents), Ok(top.join("p/a")));

@@ -9,7 +9,7 @@ use super::asking::{Answers, Ask, Subject, ask};
 use super::sources::{Spot, Unshown, spots};
 use crate::diagnostics::details::with;
 use crate::seat::Seat;
-use crate::servers::{Server, Viewpoint, roots};
+use crate::servers::{Server, Viewpoint};
 use crate::tools::{Cancel, Failure, Outcome};
 
 /// How many symbols of a file are shown.
@@ -27,6 +27,7 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
         method: "textDocument/documentSymbol",
         documents: std::slice::from_ref(&document),
         params: &params,
+        first: true,
     };
     let asked = ask(seat, cancel, subject.servers()?, question).await?;
     let mut found = gathered(&asked);
@@ -56,8 +57,13 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
         });
     }
     let params = |_: Encoding| json!({ "query": query });
-    let question =
-        Ask { action: "symbols", method: "workspace/symbol", documents: &[], params: &params };
+    let question = Ask {
+        action: "symbols",
+        method: "workspace/symbol",
+        documents: &[],
+        params: &params,
+        first: false,
+    };
     let mut asked = ask(seat, cancel, &servers, question).await?;
     let unasked = lacking.iter().map(|why| format!("not asked: {why}"));
     asked.notes.extend(unasked);
@@ -78,7 +84,7 @@ pub(super) async fn everywhere(seat: &Seat) -> Result<(Vec<Server>, Vec<String>)
     let (mut servers, mut lacking) = (Vec::new(), Vec::new());
     let detected = seat.languages.for_folder(Viewpoint::of(seat)).await;
     if detected.is_empty() {
-        lacking.push(roots::none_in(seat.folder.root()));
+        lacking.push(seat.languages.none_for_folder(Viewpoint::of(seat)).await);
     }
     for detected in detected.into_iter().filter(|detected| detected.rival.is_none()) {
         match seat.languages.leased(&detected).await? {
