@@ -159,8 +159,10 @@ fn a_server_that_indexes_for_minutes_is_said_to() {
     let text = session.text("lsp", question);
     assert!(text.contains("scripted is still busy (indexing: 3/900"), "{text}");
     assert!(text.contains("may be incomplete"), "{text}");
-    let status = session.text("lsp", json!({ "action": "status" }));
-    assert!(status.contains("indexing: 3/900"), "progress is shown: {status}");
+    let status = session.control("status", json!({}));
+    let nodes = status["ok"]["resources"].as_array().unwrap();
+    let busy = nodes.iter().any(|node| node["doing"] == "indexing: 3/900");
+    assert!(busy, "progress is shown: {status:#}");
     assert!(session.end().success());
 
     let home = Home::new();
