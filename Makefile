@@ -13,7 +13,7 @@ PASSES ?= 10
 PROFILE := dev
 HOSTLER = target/$(if $(filter release,$(PROFILE)),release,debug)/hostler
 
-.PHONY: help demo test test-repeat bench lint fmt doc deny setup system
+.PHONY: help demo test test-repeat truth bench lint fmt doc deny setup system
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -36,6 +36,11 @@ test-repeat:
 	  scripts/nothing-left $(CARGO) test --workspace --all-features --quiet; \
 	  echo "pass $$pass of $(PASSES): $$((SECONDS - begin)) s"; \
 	done
+
+## make truth        200 edits with known answers for each language server (EDITS=n)
+truth: setup
+	@$(CARGO) build --quiet --examples
+	@EDITS=$${EDITS:-200} $(CARGO) test --package hostler --test it --quiet truth:: -- --nocapture --test-threads=1
 
 ## make bench        the figures: floor, ours, goal
 bench: PROFILE := release
