@@ -8,6 +8,9 @@ CARGO ?= cargo
 # Language servers that tests and demo share; nothing is put outside the checkout.
 export HOSTLER_TOOLS := $(CURDIR)/target/tools
 PASSES ?= 10
+# Those that are proved by tests.
+SERVERS := pyright basedpyright ruff typescript-language-server typescript-native vtsls clangd \
+  bash-language-server
 
 # The build that sets up is the one that is used then.
 PROFILE := dev
@@ -67,10 +70,10 @@ deny:
 	  echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; \
 	fi
 
-## make setup        what tests and demo need: a C linker, Node, Python, pyright
+## make setup        what tests and demo need: a C linker, Node, Python, language servers
 setup: system
 	$(CARGO) build --profile $(PROFILE) --quiet
-	@$(HOSTLER) tools install pyright
+	@$(HOSTLER) tools install $(SERVERS)
 
 system:
 	@scripts/system
