@@ -116,7 +116,8 @@ impl Wire {
                 let file = json!({ "file": self.file });
                 let ask = |command| {
                     let arguments = json!([command, file]);
-                    let params = json!({ "command": "typescript.tsserverRequest", "arguments": arguments });
+                    let params =
+                        json!({ "command": "typescript.tsserverRequest", "arguments": arguments });
                     let answer = self.ask("workspace/executeCommand", &params);
                     answer["body"].as_array().map_or(0, Vec::len)
                 };
@@ -206,7 +207,10 @@ impl Wire {
 /// Errors and warnings.
 fn count(items: &Value) -> usize {
     let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().filter(|item| item["severity"].as_u64().is_none_or(|severity| severity <= 2)).count()
+    items
+        .iter()
+        .filter(|item| item["severity"].as_u64().is_none_or(|severity| severity <= 2))
+        .count()
 }
 
 impl Drop for Wire {
