@@ -27,7 +27,7 @@ const QUIET: Duration = Duration::from_millis(250);
 /// 500 ms after it.
 const QUIET_UNCHANGED: Duration = Duration::from_secs(1);
 /// How long work that a change sets off may take to begin: rust-analyzer's check came
-/// 130 to 430 ms after a save. What has not begun by then is not done at all.
+/// 130 to 430 ms after it was asked for. What has not begun by then is not done at all.
 const BEGINS: Duration = Duration::from_secs(5);
 /// Work of one kind under way at once that is told apart.
 const TOKENS: usize = 64;
@@ -102,7 +102,7 @@ pub(super) struct Subject<'a> {
     pub(super) version: i32,
     /// When that, or anything else, last changed.
     pub(super) since: Instant,
-    /// When it was last asked, by a save, to check the whole project.
+    /// When it was last asked to check the whole project.
     pub(super) checked_at: Option<Instant>,
 }
 
@@ -198,17 +198,17 @@ impl Observed {
     /// The check that began last after our save, once it ended. rust-analyzer
     /// publishes what it found before it answers anything else.
     fn of_check(&self, now: Instant, subject: &Subject<'_>) -> Settled {
+        if self.loading {
+            return Settled::No("it loads the workspace");
+        }
         let Some(asked) = subject.checked_at else {
-            return Settled::No("it was not told of the file");
+            return Settled::No("it was not asked to check the project");
         };
         if !self.check.running.is_empty() {
             return Settled::No("the project is being checked");
         }
         if self.check.began.is_some_and(|began| began >= asked) {
             return Settled::Fenced(self.check.turns);
-        }
-        if self.loading {
-            return Settled::No("it loads the workspace");
         }
         match (asked + BEGINS, &self.unfit) {
             (_, Some(why)) => Settled::Never(Arc::clone(why)),
@@ -252,6 +252,10 @@ impl Observed {
             }
             Some(Ordering::Equal) if subject.recipe == Recipe::VersionedPush => {
                 return Settled::Yes(file.items.clone());
+            }
+            // A closed document is told to be clean so.
+            None if subject.recipe == Recipe::VersionedPush => {
+                return Settled::No("what it published names no version");
             }
             Some(Ordering::Equal) | None => {}
         }

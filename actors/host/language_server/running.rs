@@ -57,7 +57,7 @@ pub(super) struct Synced {
     pub(super) about: Option<About>,
     /// When anything else last changed.
     pub(super) moved_at: Instant,
-    /// When it was last asked, by a save, to check the whole project.
+    /// When it was last asked to check the whole project.
     pub(super) checked_at: Option<Instant>,
     /// The identifiers under which diagnostics can be pulled.
     pub(super) pull: Vec<Option<String>>,
@@ -75,7 +75,7 @@ pub(super) struct Running {
     progress: Progress,
     /// Changes from before it said what it watches.
     earlier: Changes,
-    /// When it last heard of a save.
+    /// When it was last asked to check the whole project.
     checked_at: Option<Instant>,
     ping: Option<AbortOnDropHandle<()>>,
     inner: Arc<Inner>,
@@ -197,12 +197,20 @@ impl Running {
             "textDocument/clangd.fileStatus" => {
                 self.observed.send_modify(|observed| observed.file_status(params));
             }
-            "experimental/serverStatus" => self.observed.send_modify(|observed| {
-                observed.loading = says("quiescent") == Some(false);
-                observed.unfit = unfit(params);
-                let loading = || observed.loading.then(|| "loading the workspace".into());
-                observed.doing = observed.unfit.clone().or_else(loading);
-            }),
+            "experimental/serverStatus" => {
+                let loading = says("quiescent") == Some(false);
+                if self.observed.borrow().loading && !loading {
+                    // What a check had found is forgotten with the workspace of then.
+                    self.checked_at = None;
+                    lock(&self.documents).move_on(now);
+                }
+                self.observed.send_modify(|observed| {
+                    observed.loading = loading;
+                    observed.unfit = unfit(params);
+                    let doing = || loading.then(|| "loading the workspace".into());
+                    observed.doing = observed.unfit.clone().or_else(doing);
+                });
+            }
             "$/analyzerStatus" => self.observed.send_modify(|observed| match says("isAnalyzing") {
                 Some(true) => observed.analysis.begin(now, method),
                 _ => observed.analysis.end(now, method),
@@ -241,16 +249,13 @@ impl Running {
         let now = Instant::now();
         let Some(terms) = self.terms() else { return };
         let mut held = lock(&self.documents);
-        // One save has the whole project checked, for whatever changed before it.
-        let unchecked = judged
+        let steps =
+            held.sync(now, Purpose { run, written: saved, save: saved }, &documents, &terms);
+        // One check of the whole project is for whatever changed before it.
+        let check = judged
             && self.spec.recipe == Recipe::Flycheck
             && self.checked_at.is_none_or(|at| at < held.files_at());
-        if unchecked {
-            documents.iter().for_each(|document| held.must_save(&document.path));
-        }
-        let purpose = Purpose { run, written: saved, save: saved || unchecked };
-        let steps = held.sync(now, purpose, &documents, &terms);
-        if steps.saved {
+        if check {
             self.checked_at = Some(now);
         }
         let first = documents.first();
@@ -268,6 +273,11 @@ impl Running {
             false
         });
         self.send(steps.out);
+        if check {
+            // A save does the same for files that belong to a crate already, and nothing
+            // for one that is new.
+            self.connection.notify("rust-analyzer/runFlycheck", json!({ "textDocument": null }));
+        }
         self.inner.look();
         let _ = reply.send(synced);
     }

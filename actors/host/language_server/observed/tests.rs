@@ -158,6 +158,8 @@ fn of_a_server_that_publishes_each_version_once_that_one_counts_at_once() {
     let mut scene = Scene::new();
     scene.publish(5, Some(1), &["old"]);
     assert_eq!(scene.look(of, 6), "what it published is about an earlier version");
+    scene.publish(7, None, &[]);
+    assert_eq!(scene.look(of, 999), "what it published names no version");
     scene.publish(9, Some(2), &["new"]);
     assert_eq!(scene.look(of, 9), "final: new");
 }
