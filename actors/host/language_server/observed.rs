@@ -41,6 +41,8 @@ pub(super) struct Observed {
     files: HashMap<PathBuf, File>,
     /// What it says it is busy with.
     pub(super) doing: Option<Arc<str>>,
+    /// It reads its project for the first time, as far as it has not said otherwise.
+    pub(super) reading: Option<Arc<str>>,
     /// It still reads its workspace.
     pub(super) loading: bool,
     /// Why it could not.
@@ -122,6 +124,16 @@ pub(super) enum Settled {
 }
 
 impl Observed {
+    /// Starts with nothing said but what is to be read first.
+    pub(super) fn reading(reading: Option<Arc<str>>) -> Self {
+        Self { reading, ..Self::default() }
+    }
+
+    /// Returns why an answer over the whole workspace may be partial now.
+    pub(super) fn partial(&self) -> Option<Arc<str>> {
+        self.reading.clone().or_else(|| self.doing.clone())
+    }
+
     fn file(&mut self, params: &Value) -> Option<&mut File> {
         let path = params.get("uri").and_then(Value::as_str).and_then(uri::to_path)?;
         if self.files.len() >= CAP && !self.files.contains_key(&path) {

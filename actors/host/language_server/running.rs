@@ -112,6 +112,8 @@ impl Running {
             let following = Arc::clone(&inner).follow(Arc::clone(&tree), part, actor.clone());
             tokio::spawn(following)
         });
+        let reading = spec.ready_log.is_some().then(|| "reading the project".into());
+        let observed = Observed::reading(reading);
         let tasks = [tokio::spawn(writing), tokio::spawn(ending)].into_iter().chain(follow);
         Self {
             tree,
@@ -119,7 +121,7 @@ impl Running {
             spec,
             documents,
             facts: None,
-            observed: watch::channel(Observed::default()).0,
+            observed: watch::channel(observed).0,
             registrations: Registrations::default(),
             progress: Progress::default(),
             earlier: Changes::default(),
@@ -217,6 +219,10 @@ impl Running {
             }),
             "$/progress" => self.progressed(now, params),
             "window/logMessage" | "window/showMessage" => {
+                let said = params.get("message").and_then(Value::as_str).unwrap_or_default();
+                if self.spec.ready_log.as_deref().is_some_and(|part| said.contains(part)) {
+                    self.observed.send_modify(|observed| observed.reading = None);
+                }
                 tracing::debug!(server = self.spec.name, %params, "a server says");
             }
             _ => {}
