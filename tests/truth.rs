@@ -70,7 +70,6 @@ fn prove(server: &'static str) {
 
 /// Of all it takes the longest and the most memory, so it is asked for.
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
 fn rust_analyzer_is_never_wrong() {
     if std::env::var_os("RUST_ANALYZER").is_none() {
         println!("skipped: rust-analyzer: `make test-rust-analyzer` proves it");

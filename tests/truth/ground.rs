@@ -48,6 +48,7 @@ fn modules(dir: &Path) {
     for run in 0..4 {
         library.push_str(&format!("pub mod run_{run};\n"));
         std::fs::write(dir.join(format!("src/run_{run}.rs")), "").unwrap();
+        std::fs::create_dir(dir.join(format!("src/run_{run}"))).unwrap();
     }
     std::fs::write(dir.join("src/lib.rs"), library).unwrap();
 }

@@ -59,6 +59,8 @@ pub(super) struct Synced {
     pub(super) moved_at: Instant,
     /// When it was last asked to check the whole project.
     pub(super) checked_at: Option<Instant>,
+    /// Has something changed since.
+    pub(super) outdated: bool,
     /// The identifiers under which diagnostics can be pulled.
     pub(super) pull: Vec<Option<String>>,
 }
@@ -77,6 +79,8 @@ pub(super) struct Running {
     earlier: Changes,
     /// When it was last asked to check the whole project.
     checked_at: Option<Instant>,
+    /// Something has changed before that check began.
+    check_again: bool,
     ping: Option<AbortOnDropHandle<()>>,
     inner: Arc<Inner>,
     _tasks: Vec<AbortOnDropHandle<()>>,
@@ -126,6 +130,7 @@ impl Running {
             progress: Progress::default(),
             earlier: Changes::default(),
             checked_at: None,
+            check_again: false,
             ping: None,
             inner,
             _tasks: tasks.map(AbortOnDropHandle::new).collect(),
@@ -203,8 +208,7 @@ impl Running {
                 let loading = says("quiescent") == Some(false);
                 if self.observed.borrow().loading && !loading {
                     // What a check had found is forgotten with the workspace of then.
-                    self.checked_at = None;
-                    lock(&self.documents).move_on(now);
+                    lock(&self.documents).changed(now, Vec::new());
                 }
                 self.observed.send_modify(|observed| {
                     observed.loading = loading;
@@ -214,7 +218,7 @@ impl Running {
                 });
             }
             "$/analyzerStatus" => self.observed.send_modify(|observed| match says("isAnalyzing") {
-                Some(true) => observed.analysis.begin(now, method),
+                Some(true) => observed.analysis.begin(method),
                 _ => observed.analysis.end(now, method),
             }),
             "$/progress" => self.progressed(now, params),
@@ -234,10 +238,13 @@ impl Running {
         let kind = params.get("value").and_then(|value| value.get("kind")).and_then(Value::as_str);
         if token.starts_with(CHECK) {
             self.observed.send_modify(|observed| match kind {
-                Some("begin") => observed.check.begin(now, token),
+                Some("begin") => observed.check.begin(token),
                 Some("end") => observed.check.end(now, token),
                 _ => {}
             });
+            if kind == Some("begin") && std::mem::take(&mut self.check_again) {
+                self.ask_check(now);
+            }
             return;
         }
         self.progress.take(params);
@@ -258,18 +265,16 @@ impl Running {
         let steps =
             held.sync(now, Purpose { run, written: saved, save: saved }, &documents, &terms);
         // One check of the whole project is for whatever changed before it.
-        let check = judged
-            && self.spec.recipe == Recipe::Flycheck
-            && self.checked_at.is_none_or(|at| at < held.files_at());
-        if check {
-            self.checked_at = Some(now);
-        }
+        let files_at = held.files_at();
+        let outdated = |at: Option<Instant>| at.is_none_or(|at| at < files_at);
+        let check = judged && self.spec.recipe == Recipe::Flycheck && outdated(self.checked_at);
         let first = documents.first();
         let synced = Synced {
             superseded: steps.superseded,
             about: first.and_then(|document| held.about(&document.path)),
             moved_at: held.moved_at(),
             checked_at: self.checked_at,
+            outdated: outdated(self.checked_at),
             pull: first.map(|document| self.identifiers(document)).unwrap_or_default(),
         };
         drop(held);
@@ -280,12 +285,25 @@ impl Running {
         });
         self.send(steps.out);
         if check {
-            // A save does the same for files that belong to a crate already, and nothing
-            // for one that is new.
-            self.connection.notify("rust-analyzer/runFlycheck", json!({ "textDocument": null }));
+            self.ask_check(now);
         }
         self.inner.look();
         let _ = reply.send(synced);
+    }
+
+    /// Asks for a check of the whole project, or for one more once the one that was
+    /// asked for has begun.
+    fn ask_check(&mut self, now: Instant) {
+        let waits = |at: Instant| self.observed.borrow().awaits_check(now, at);
+        if self.checked_at.is_some_and(waits) {
+            self.check_again = true;
+            return;
+        }
+        self.checked_at = Some(now);
+        self.observed.send_modify(|observed| observed.check.ask());
+        // A save does the same for files that belong to a crate already, and nothing
+        // for one that is new.
+        self.connection.notify("rust-analyzer/runFlycheck", json!({ "textDocument": null }));
     }
 
     fn terms(&self) -> Option<Terms<'_>> {
