@@ -16,7 +16,7 @@ SERVERS := pyright basedpyright ruff typescript-language-server typescript-nativ
 PROFILE := dev
 HOSTLER = target/$(if $(filter release,$(PROFILE)),release,debug)/hostler
 
-.PHONY: help demo test test-repeat truth bench lint fmt doc deny setup system
+.PHONY: help demo test test-repeat truth test-rust-analyzer bench lint fmt doc deny setup system
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -44,6 +44,14 @@ test-repeat:
 truth: setup
 	@$(CARGO) build --quiet --examples
 	@EDITS=$${EDITS:-200} $(CARGO) test --package hostler --test it --quiet truth:: -- --nocapture --test-threads=1
+
+## make test-rust-analyzer  the same for rust-analyzer, which takes minutes (EDITS=n)
+test-rust-analyzer: setup
+	@scripts/rust-analyzer $(HOSTLER)
+	@$(CARGO) build --quiet --examples
+	@RUST_ANALYZER=1 EDITS=$${EDITS:-76} \
+	  RUSTUP_HOME=$${RUSTUP_HOME:-$$HOME/.rustup} CARGO_HOME=$${CARGO_HOME:-$$HOME/.cargo} \
+	  $(CARGO) test --package hostler --test it --quiet truth::rust_analyzer -- --nocapture
 
 ## make bench        the figures: floor, ours, goal
 bench: PROFILE := release

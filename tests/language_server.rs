@@ -77,6 +77,7 @@ async fn bench(change: impl FnOnce(&mut ServerSpec)) -> Bench {
         recipe: Recipe::Pull,
         after_change: AfterChange::Nothing,
         inner_process: None,
+        ready_log: None,
         reread: None,
         start_deadline: LONG,
         linger: LONG,

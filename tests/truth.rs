@@ -68,6 +68,16 @@ fn prove(server: &'static str) {
     assert!(wrong.is_empty(), "{server}:\n  {}", wrong.join("\n  "));
 }
 
+/// Of all it takes the longest and the most memory, so it is asked for.
+#[test]
+fn rust_analyzer_is_never_wrong() {
+    if std::env::var_os("RUST_ANALYZER").is_none() {
+        println!("skipped: rust-analyzer: `make test-rust-analyzer` proves it");
+        return;
+    }
+    prove("rust-analyzer");
+}
+
 /// One test for each server, so that they are proved side by side.
 macro_rules! never_wrong {
     ($($test:ident: $server:literal),+ $(,)?) => {

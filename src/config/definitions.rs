@@ -76,6 +76,8 @@ pub(crate) struct ServerDefinition {
     pub(crate) after_change: AfterChange,
     /// A part of the command line of the inner process that it is nothing without.
     pub(crate) inner_process: Option<String>,
+    /// A part of what it logs once it has read its project.
+    pub(crate) ready_log: Option<String>,
     /// How to make it read its projects afresh.
     pub(crate) reread: Option<Reread>,
     /// `initializationOptions` of the handshake. In texts `${root}` is the root and

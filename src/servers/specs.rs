@@ -64,6 +64,7 @@ impl Languages {
             recipe: definition.recipe,
             after_change: definition.after_change,
             inner_process: definition.inner_process.clone(),
+            ready_log: definition.ready_log.clone(),
             reread: definition.reread.clone(),
             start_deadline: definition.start_deadline.unwrap_or(general.start_deadline),
             linger: definition.linger.unwrap_or(general.linger),

@@ -23,6 +23,7 @@ pub(super) fn key(name: &str) -> ServerKey {
         recipe: Recipe::Pull,
         after_change: AfterChange::Nothing,
         inner_process: None,
+        ready_log: None,
         reread: None,
         start_deadline: Duration::from_secs(1),
         linger: Duration::from_secs(1),

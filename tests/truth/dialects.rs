@@ -181,6 +181,38 @@ echo "$rate" #~ rate when broken
     module: None,
 };
 
+const RUST: Dialect = Dialect {
+    project: "rust",
+    comment: "//",
+    file: "src/run_{r}.rs",
+    text: r#"use crate::money::Money;
+// imports
+
+pub fn total() -> Money {
+    Money(1).times(2) //~ times@times when broken
+}
+
+// body
+"#,
+    fine: "pub const FINE_{n}: i64 = {n};",
+    wrong: "pub fn wrong_{n}() -> i64 { absent } //~ absent@absent",
+    other: "pub fn other_{n}() -> i64 { absent_{n} } //~ absent_{n}@absent_{n}",
+    wide: r#"pub fn wide_{n}() -> (char, i64) { ('😀', absent_{n}) } //~ absent_{n}@absent_{n}"#,
+    tabbed: "pub fn tabbed_{n}() -> i64 {\t\tabsent_{n} } //~ absent_{n}@absent_{n}",
+    crlf: true,
+    dependency: Some(Dependency {
+        file: "src/money.rs",
+        sound: "pub fn times(",
+        broken: "pub fn repeated(",
+        breaks: &[("src/stock.rs", ".times(", "times")],
+    }),
+    module: Some(Module {
+        file: "src/run_{r}/extra.rs",
+        text: "pub const RATE: i64 = 7;\n",
+        import: "pub mod extra; //~ E0583 when absent",
+    }),
+};
+
 /// Returns what is written for a server.
 pub(crate) fn dialect(server: &str) -> Dialect {
     match server {
@@ -190,6 +222,7 @@ pub(crate) fn dialect(server: &str) -> Dialect {
         "typescript-language-server" | "typescript-native" | "vtsls" => TYPESCRIPT,
         "clangd" => C,
         "bash-language-server" => BASH,
+        "rust-analyzer" => RUST,
         other => panic!("nothing is known of {other}"),
     }
 }

@@ -12,8 +12,10 @@ pub(crate) fn project(home: &Home, name: &str) -> PathBuf {
     let dir = home.folder("project").canonicalize().unwrap();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/projects");
     copy(&fixtures.join(name), &dir);
-    if name == "c" {
-        compile_commands(&dir);
+    match name {
+        "c" => compile_commands(&dir),
+        "rust" => modules(&dir),
+        _ => {}
     }
     dir
 }
@@ -38,6 +40,17 @@ fn compile_commands(dir: &Path) {
         json!({ "directory": dir, "file": file, "arguments": ["cc", "-std=c17", "-c", file] })
     });
     std::fs::write(dir.join("compile_commands.json"), json!(commands).to_string()).unwrap();
+}
+
+/// Declares the files that runs will write: cargo reads no others.
+fn modules(dir: &Path) {
+    let mut library = std::fs::read_to_string(dir.join("src/lib.rs")).unwrap();
+    for run in 0..4 {
+        library.push_str(&format!("pub mod run_{run};\n"));
+        std::fs::write(dir.join(format!("src/run_{run}.rs")), "").unwrap();
+        std::fs::create_dir(dir.join(format!("src/run_{run}"))).unwrap();
+    }
+    std::fs::write(dir.join("src/lib.rs"), library).unwrap();
 }
 
 /// Puts a project under git: `main` as it is, and `other` with a broken dependency.

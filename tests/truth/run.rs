@@ -45,6 +45,8 @@ impl Run {
         number: usize,
     ) -> Self {
         let file = dialect.file.replace("{r}", &number.to_string());
+        // Where it is there already it may not be replaced unread.
+        session.call("read", json!({ "path": file }));
         session.text("write", json!({ "path": file, "content": dialect.text }));
         let tally = Tally::default();
         let lines = VecDeque::new();

@@ -110,14 +110,16 @@ impl Report {
         Some(Self { items: diagnostics(items), related: related.collect() })
     }
 
-    /// Adds what is not there already under the same code on the same line: what
+    /// Adds what is not there already under the same code at the same place: what
     /// cargo's check and the server itself find both, they word differently.
     pub(super) fn add_unknown(&mut self, other: Self) {
         let known = |item: &Diagnostic| {
+            // rust-analyzer counts the comments before an item to it.
+            let lines = item.range.start.line..=item.range.end.line;
             let same = |mine: &Diagnostic| {
                 mine.code.is_some()
                     && mine.code == item.code
-                    && mine.range.start.line == item.range.start.line
+                    && lines.contains(&mine.range.start.line)
             };
             self.items.iter().any(same)
         };

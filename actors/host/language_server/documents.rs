@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -23,6 +24,11 @@ use crate::ports::FileChange;
 
 /// Open at once per server. Servers keep each in memory with its analysis.
 const MOST_OPEN: usize = 64;
+
+/// Files whose last change is remembered before old ones are forgotten.
+const MOST_CHANGED: usize = 4096;
+/// No text is brought so long after it was read: every wait for a verdict is shorter.
+const OLDEST_READING: Duration = Duration::from_secs(120);
 
 /// Identifies a text by its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +81,8 @@ pub(super) struct Documents {
     /// When the text of a document or a file on disk last changed.
     files_at: Instant,
     untold: Changes,
+    /// When files last changed, so that no older reading of one is opened.
+    changed: HashMap<Arc<Path>, Instant>,
     /// What a document needs once another file has changed.
     after_change: AfterChange,
 }
@@ -116,8 +124,6 @@ pub(super) struct Steps {
     pub(super) renewed: Vec<Arc<Path>>,
     /// Was one of the texts older than what the server has.
     pub(super) superseded: bool,
-    /// Does it hear of a save.
-    pub(super) saved: bool,
 }
 
 impl Documents {
@@ -131,6 +137,7 @@ impl Documents {
             moved_at: now,
             files_at: now,
             untold: Changes::default(),
+            changed: HashMap::new(),
             after_change,
         }
     }
@@ -160,20 +167,17 @@ impl Documents {
     pub(super) fn changed(&mut self, now: Instant, changes: Vec<FileChange>) -> bool {
         self.move_on(now);
         self.files_at = now;
+        if self.changed.len() + changes.len() > MOST_CHANGED {
+            self.changed.retain(|_, at| now.duration_since(*at) < OLDEST_READING);
+        }
         for change in changes {
+            self.changed.insert(Arc::clone(&change.path), now);
             if let Some(open) = self.open.get_mut(&change.path) {
                 open.suspect = Some(now);
             }
             self.untold.add(change);
         }
         !self.untold.overflowed()
-    }
-
-    /// Says that the server must hear of a save of a document, changed or not.
-    pub(super) fn must_save(&mut self, path: &Path) {
-        if let Some(open) = self.open.get_mut(path) {
-            open.unsaved = true;
-        }
     }
 
     /// Makes every verdict so far stale.
@@ -214,7 +218,6 @@ impl Documents {
                     self.open.get_mut(&document.path).and_then(|open| open.save(terms))
             {
                 steps.out.push(save);
-                steps.saved = true;
             }
         }
         let (tick, most) = (self.tick, MOST_OPEN);
@@ -272,6 +275,11 @@ impl Documents {
                 open.seen = self.epoch;
             }
         } else {
+            let changed = self.changed.get(&document.path);
+            if !written && changed.is_some_and(|at| document.read_at < *at) {
+                steps.superseded = true;
+                return false;
+            }
             self.version += 1;
             let open = Open {
                 document: document.clone(),

@@ -13,7 +13,7 @@ use lsp_types::error_codes::{CONTENT_MODIFIED, SERVER_CANCELLED};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::LanguageServerMsg;
@@ -34,6 +34,16 @@ const MOST_UNDER_WAY: usize = 4;
 /// The first wait before a request is repeated that the server was not ready for.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_millis(200);
+
+/// Questions over the whole workspace, whose answers are partial while it is read.
+const OVER_ALL: [&str; 4] = [
+    "textDocument/references",
+    "textDocument/implementation",
+    "textDocument/rename",
+    "workspace/symbol",
+];
+/// How long they wait for that at most.
+const READS: Duration = Duration::from_secs(10);
 
 pub(super) type LiveServer = Live<LanguageServerMsg, ServerFacts>;
 
@@ -219,10 +229,10 @@ impl Lease {
         loop {
             let live = self.slot.live_after(dead, until).await;
             let live = live.map_err(|why| ServerError::Unavailable { server: server(), why })?;
-            match self.attempt(&live, documents, method, &params).await {
+            match self.attempt(&live, documents, method, &params, until).await {
                 Ok(raw) => {
                     let value = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                    let doing = live.facts.observed.borrow().doing.clone();
+                    let doing = live.facts.observed.borrow().partial();
                     return Ok(Answer {
                         value: value.unwrap_or_default(),
                         incarnation: live.incarnation,
@@ -261,6 +271,7 @@ impl Lease {
         documents: &[Document],
         method: &str,
         params: impl Fn(&ServerFacts) -> Value,
+        until: Instant,
     ) -> Result<Option<Box<RawValue>>, Stopped> {
         // Not through the actor where it has nothing to tell the server.
         if !lock(&self.documents).are_current(live.incarnation, self.run, documents) {
@@ -268,6 +279,9 @@ impl Lease {
             if synced.superseded {
                 return Err(Stopped::Superseded);
             }
+        }
+        if OVER_ALL.contains(&method) {
+            has_read(live, until).await;
         }
         let answer = call(live, method, || params(&live.facts)).await;
         if live.facts.inner.is_lost() { Err(Stopped::Died) } else { answer }
@@ -340,6 +354,28 @@ impl Lease {
     pub fn reload(&self) {
         self.slot.renew();
     }
+}
+
+/// Returns when a server has read what there is, or when it has had time enough.
+async fn has_read(live: &LiveServer, until: Instant) {
+    let left = until.saturating_duration_since(Instant::now()) / 2;
+    let enough = READS.min(left);
+    // It may never say that it has read its project: that counts from its start.
+    let since_start = live.facts.ready_at + READS;
+    let mut observed = live.facts.observed.clone();
+    let read = async {
+        loop {
+            let (reading, doing) = {
+                let seen = observed.borrow_and_update();
+                (seen.reading.is_some() && Instant::now() < since_start, seen.doing.is_some())
+            };
+            if !(reading || doing) || observed.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    // Its answer says then that it may be partial.
+    let _ = timeout(enough, read).await;
 }
 
 /// Asks an incarnation, again while it says that it is not ready to answer.

@@ -27,7 +27,7 @@ const QUIET: Duration = Duration::from_millis(250);
 /// 500 ms after it.
 const QUIET_UNCHANGED: Duration = Duration::from_secs(1);
 /// How long work that a change sets off may take to begin: rust-analyzer's check came
-/// 130 to 430 ms after a save. What has not begun by then is not done at all.
+/// 130 to 430 ms after it was asked for. What has not begun by then is not done at all.
 const BEGINS: Duration = Duration::from_secs(5);
 /// Work of one kind under way at once that is told apart.
 const TOKENS: usize = 64;
@@ -41,6 +41,8 @@ pub(super) struct Observed {
     files: HashMap<PathBuf, File>,
     /// What it says it is busy with.
     pub(super) doing: Option<Arc<str>>,
+    /// It reads its project for the first time, as far as it has not said otherwise.
+    pub(super) reading: Option<Arc<str>>,
     /// It still reads its workspace.
     pub(super) loading: bool,
     /// Why it could not.
@@ -69,18 +71,25 @@ struct File {
 #[derive(Debug, Default)]
 pub(super) struct Work {
     running: BTreeSet<String>,
-    began: Option<Instant>,
+    /// It was asked for and has not begun.
+    pending: bool,
     ended: Option<Instant>,
     turns: u64,
 }
 
 impl Work {
+    /// Takes note that it is asked for.
+    pub(super) fn ask(&mut self) {
+        self.pending = true;
+        self.turns += 1;
+    }
+
     /// Takes its begin.
-    pub(super) fn begin(&mut self, now: Instant, token: &str) {
+    pub(super) fn begin(&mut self, token: &str) {
         if self.running.len() < TOKENS {
             self.running.insert(token.to_owned());
         }
-        self.began = Some(now);
+        self.pending = false;
         self.turns += 1;
     }
 
@@ -102,8 +111,10 @@ pub(super) struct Subject<'a> {
     pub(super) version: i32,
     /// When that, or anything else, last changed.
     pub(super) since: Instant,
-    /// When it was last asked, by a save, to check the whole project.
+    /// When it was asked for its last check of the whole project.
     pub(super) checked_at: Option<Instant>,
+    /// Has something changed since.
+    pub(super) outdated: bool,
 }
 
 /// May what was said be taken as final.
@@ -122,6 +133,21 @@ pub(super) enum Settled {
 }
 
 impl Observed {
+    /// Starts with nothing said but what is to be read first.
+    pub(super) fn reading(reading: Option<Arc<str>>) -> Self {
+        Self { reading, ..Self::default() }
+    }
+
+    /// Returns why an answer over the whole workspace may be partial now.
+    pub(super) fn partial(&self) -> Option<Arc<str>> {
+        self.reading.clone().or_else(|| self.doing.clone())
+    }
+
+    /// Says whether a check that was asked for then may still begin.
+    pub(super) fn awaits_check(&self, now: Instant, asked: Instant) -> bool {
+        self.check.pending && now < asked + BEGINS
+    }
+
     fn file(&mut self, params: &Value) -> Option<&mut File> {
         let path = params.get("uri").and_then(Value::as_str).and_then(uri::to_path)?;
         if self.files.len() >= CAP && !self.files.contains_key(&path) {
@@ -195,28 +221,29 @@ impl Observed {
         }
     }
 
-    /// The check that began last after our save, once it ended. rust-analyzer
-    /// publishes what it found before it answers anything else.
+    /// The check that was asked for last, once it ended, if nothing changed since.
+    /// rust-analyzer publishes what it found before it answers anything else. A check
+    /// that was cut off by the next one ends as well, so no two are asked for before
+    /// the first began: which one a begin belongs to could not be told.
     fn of_check(&self, now: Instant, subject: &Subject<'_>) -> Settled {
-        let Some(asked) = subject.checked_at else {
-            return Settled::No("it was not told of the file");
-        };
-        if !self.check.running.is_empty() {
-            return Settled::No("the project is being checked");
-        }
-        if self.check.began.is_some_and(|began| began >= asked) {
-            return Settled::Fenced(self.check.turns);
-        }
         if self.loading {
             return Settled::No("it loads the workspace");
         }
+        let Some(asked) = subject.checked_at else {
+            return Settled::No("it was not asked to check the project");
+        };
         match (asked + BEGINS, &self.unfit) {
             (_, Some(why)) => Settled::Never(Arc::clone(why)),
-            (until, None) if now < until => {
+            (until, None) if self.check.pending && now < until => {
                 Settled::At(until, "the check of the project has not begun")
             }
             // Without it nothing is known of what only cargo finds.
-            _ => Settled::Never("the check of the project does not begin".into()),
+            _ if self.check.pending => {
+                Settled::Never("the check of the project does not begin".into())
+            }
+            _ if !self.check.running.is_empty() => Settled::No("the project is being checked"),
+            _ if subject.outdated => Settled::No("the project is to be checked again"),
+            _ => Settled::Fenced(self.check.turns),
         }
     }
 
@@ -252,6 +279,10 @@ impl Observed {
             }
             Some(Ordering::Equal) if subject.recipe == Recipe::VersionedPush => {
                 return Settled::Yes(file.items.clone());
+            }
+            // A closed document is told to be clean so.
+            None if subject.recipe == Recipe::VersionedPush => {
+                return Settled::No("what it published names no version");
             }
             Some(Ordering::Equal) | None => {}
         }

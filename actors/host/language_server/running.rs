@@ -57,8 +57,10 @@ pub(super) struct Synced {
     pub(super) about: Option<About>,
     /// When anything else last changed.
     pub(super) moved_at: Instant,
-    /// When it was last asked, by a save, to check the whole project.
+    /// When it was last asked to check the whole project.
     pub(super) checked_at: Option<Instant>,
+    /// Has something changed since.
+    pub(super) outdated: bool,
     /// The identifiers under which diagnostics can be pulled.
     pub(super) pull: Vec<Option<String>>,
 }
@@ -75,8 +77,10 @@ pub(super) struct Running {
     progress: Progress,
     /// Changes from before it said what it watches.
     earlier: Changes,
-    /// When it last heard of a save.
+    /// When it was last asked to check the whole project.
     checked_at: Option<Instant>,
+    /// Something has changed before that check began.
+    check_again: bool,
     ping: Option<AbortOnDropHandle<()>>,
     inner: Arc<Inner>,
     _tasks: Vec<AbortOnDropHandle<()>>,
@@ -112,6 +116,8 @@ impl Running {
             let following = Arc::clone(&inner).follow(Arc::clone(&tree), part, actor.clone());
             tokio::spawn(following)
         });
+        let reading = spec.ready_log.is_some().then(|| "reading the project".into());
+        let observed = Observed::reading(reading);
         let tasks = [tokio::spawn(writing), tokio::spawn(ending)].into_iter().chain(follow);
         Self {
             tree,
@@ -119,11 +125,12 @@ impl Running {
             spec,
             documents,
             facts: None,
-            observed: watch::channel(Observed::default()).0,
+            observed: watch::channel(observed).0,
             registrations: Registrations::default(),
             progress: Progress::default(),
             earlier: Changes::default(),
             checked_at: None,
+            check_again: false,
             ping: None,
             inner,
             _tasks: tasks.map(AbortOnDropHandle::new).collect(),
@@ -197,18 +204,29 @@ impl Running {
             "textDocument/clangd.fileStatus" => {
                 self.observed.send_modify(|observed| observed.file_status(params));
             }
-            "experimental/serverStatus" => self.observed.send_modify(|observed| {
-                observed.loading = says("quiescent") == Some(false);
-                observed.unfit = unfit(params);
-                let loading = || observed.loading.then(|| "loading the workspace".into());
-                observed.doing = observed.unfit.clone().or_else(loading);
-            }),
+            "experimental/serverStatus" => {
+                let loading = says("quiescent") == Some(false);
+                if self.observed.borrow().loading && !loading {
+                    // What a check had found is forgotten with the workspace of then.
+                    lock(&self.documents).changed(now, Vec::new());
+                }
+                self.observed.send_modify(|observed| {
+                    observed.loading = loading;
+                    observed.unfit = unfit(params);
+                    let doing = || loading.then(|| "loading the workspace".into());
+                    observed.doing = observed.unfit.clone().or_else(doing);
+                });
+            }
             "$/analyzerStatus" => self.observed.send_modify(|observed| match says("isAnalyzing") {
-                Some(true) => observed.analysis.begin(now, method),
+                Some(true) => observed.analysis.begin(method),
                 _ => observed.analysis.end(now, method),
             }),
             "$/progress" => self.progressed(now, params),
             "window/logMessage" | "window/showMessage" => {
+                let said = params.get("message").and_then(Value::as_str).unwrap_or_default();
+                if self.spec.ready_log.as_deref().is_some_and(|part| said.contains(part)) {
+                    self.observed.send_modify(|observed| observed.reading = None);
+                }
                 tracing::debug!(server = self.spec.name, %params, "a server says");
             }
             _ => {}
@@ -220,10 +238,13 @@ impl Running {
         let kind = params.get("value").and_then(|value| value.get("kind")).and_then(Value::as_str);
         if token.starts_with(CHECK) {
             self.observed.send_modify(|observed| match kind {
-                Some("begin") => observed.check.begin(now, token),
+                Some("begin") => observed.check.begin(token),
                 Some("end") => observed.check.end(now, token),
                 _ => {}
             });
+            if kind == Some("begin") && std::mem::take(&mut self.check_again) {
+                self.ask_check(now);
+            }
             return;
         }
         self.progress.take(params);
@@ -241,24 +262,19 @@ impl Running {
         let now = Instant::now();
         let Some(terms) = self.terms() else { return };
         let mut held = lock(&self.documents);
-        // One save has the whole project checked, for whatever changed before it.
-        let unchecked = judged
-            && self.spec.recipe == Recipe::Flycheck
-            && self.checked_at.is_none_or(|at| at < held.files_at());
-        if unchecked {
-            documents.iter().for_each(|document| held.must_save(&document.path));
-        }
-        let purpose = Purpose { run, written: saved, save: saved || unchecked };
-        let steps = held.sync(now, purpose, &documents, &terms);
-        if steps.saved {
-            self.checked_at = Some(now);
-        }
+        let steps =
+            held.sync(now, Purpose { run, written: saved, save: saved }, &documents, &terms);
+        // One check of the whole project is for whatever changed before it.
+        let files_at = held.files_at();
+        let outdated = |at: Option<Instant>| at.is_none_or(|at| at < files_at);
+        let check = judged && self.spec.recipe == Recipe::Flycheck && outdated(self.checked_at);
         let first = documents.first();
         let synced = Synced {
             superseded: steps.superseded,
             about: first.and_then(|document| held.about(&document.path)),
             moved_at: held.moved_at(),
             checked_at: self.checked_at,
+            outdated: outdated(self.checked_at),
             pull: first.map(|document| self.identifiers(document)).unwrap_or_default(),
         };
         drop(held);
@@ -268,8 +284,26 @@ impl Running {
             false
         });
         self.send(steps.out);
+        if check {
+            self.ask_check(now);
+        }
         self.inner.look();
         let _ = reply.send(synced);
+    }
+
+    /// Asks for a check of the whole project, or for one more once the one that was
+    /// asked for has begun.
+    fn ask_check(&mut self, now: Instant) {
+        let waits = |at: Instant| self.observed.borrow().awaits_check(now, at);
+        if self.checked_at.is_some_and(waits) {
+            self.check_again = true;
+            return;
+        }
+        self.checked_at = Some(now);
+        self.observed.send_modify(|observed| observed.check.ask());
+        // A save does the same for files that belong to a crate already, and nothing
+        // for one that is new.
+        self.connection.notify("rust-analyzer/runFlycheck", json!({ "textDocument": null }));
     }
 
     fn terms(&self) -> Option<Terms<'_>> {

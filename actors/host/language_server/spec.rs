@@ -113,6 +113,9 @@ pub struct ServerSpec {
     /// A part of the command line of a process inside its tree without which it
     /// answers nothing: when that one ends, the server is replaced.
     pub inner_process: Option<String>,
+    /// A part of what it logs once it has read its project, where it says so in no
+    /// other way: before, what it answers of the whole project is partial.
+    pub ready_log: Option<String>,
     /// How to make it read its projects afresh.
     pub reread: Option<Reread>,
     /// How long it may take to come up.
@@ -181,6 +184,7 @@ pub(crate) mod tests {
             recipe: Recipe::Pull,
             after_change: AfterChange::Nothing,
             inner_process: None,
+            ready_log: None,
             reread: None,
             start_deadline: Duration::from_secs(30),
             linger: Duration::from_secs(60),

@@ -165,4 +165,8 @@ fn what_changed_unseen_is_trusted_again_by_a_later_reading_or_by_its_writer() {
     let steps = bench.documents.sync(Instant::now(), purpose, one, &terms);
     assert!(steps.superseded, "anybody else's older reading may be of anything");
     assert!(shown(&steps.out).starts_with("textDocument/didClose"));
+    // Nor is it opened with such a reading, once it was closed for its change.
+    assert!(bench.sync(1, &old, false).is_empty());
+    assert!(bench.documents.list().is_empty());
+    assert!(bench.sync(1, &document("/r/a", "x"), false).starts_with("textDocument/didOpen"));
 }

@@ -101,6 +101,7 @@ impl Lease {
             version: about.version,
             since: about.changed_at.max(synced.moved_at),
             checked_at: synced.checked_at,
+            outdated: synced.outdated,
         };
         let mut settled = live.facts.observed.borrow().settled(Instant::now(), &subject);
         if let Settled::Fenced(mark) = settled {
