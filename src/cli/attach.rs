@@ -37,7 +37,7 @@ pub(crate) struct Hosted {
     /// The tree.
     pub(crate) daemon: Arc<Daemon>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
-    _logging: Logging,
+    _logging: Option<Logging>,
 }
 
 impl Hosted {
@@ -106,18 +106,29 @@ async fn joined(folders: &Folders) -> Result<Place, Refusal> {
     )))
 }
 
-/// Starts a tree on a folder, and opens its socket if it shall serve.
+/// Starts a tree on a folder that takes the log too, and opens its socket if it
+/// shall serve. A process logs to one place: it does this once.
 pub(crate) async fn host(
     ground: &Ground,
     folder: DataFolder,
     serve: bool,
 ) -> Result<Hosted, Refusal> {
     let logging = ground.log_to(Some(&folder.folders().logs()))?;
+    let hosted = start(ground, folder, serve).await?;
+    Ok(Hosted { _logging: Some(logging), ..hosted })
+}
+
+/// Starts a tree on a folder, and leaves the log to the caller.
+pub(crate) async fn start(
+    ground: &Ground,
+    folder: DataFolder,
+    serve: bool,
+) -> Result<Hosted, Refusal> {
     let daemon = Daemon::start(ground.loaded.clone(), ground.sources.clone(), folder)
         .await
         .map_err(Refusal::failed)?;
     let serving = if serve { Some(open_socket(&daemon)?) } else { None };
-    Ok(Hosted { daemon, serving, _logging: logging })
+    Ok(Hosted { daemon, serving, _logging: None })
 }
 
 fn open_socket(daemon: &Arc<Daemon>) -> Result<JoinHandle<std::io::Result<()>>, Refusal> {

@@ -20,7 +20,7 @@ use hostler_actors::profile::Mode;
 use hostler_actors::status::{NodeKind, NodeView};
 
 use super::args::DemoArgs;
-use super::attach::{Hosted, host};
+use super::attach::{Hosted, start};
 use super::exit::{Done, Exit, Refusal};
 use super::{Ground, out};
 use crate::daemon::DataFolder;
@@ -105,6 +105,8 @@ fn mib(bytes: u64) -> u64 {
 /// Shows the parts that were named, or all.
 pub(crate) async fn demo(ground: &Ground, args: &DemoArgs) -> Done {
     let chosen = choose(&args.parts)?;
+    // One log for all parts, and no file: their data folders are gone with them.
+    let _logging = ground.log_to(None)?;
     for part in chosen {
         out::say(format_args!("{}: {}", part.name, part.about));
         play(ground, part).await?;
@@ -131,7 +133,7 @@ async fn play(ground: &Ground, part: &Part) -> Result<(), Refusal> {
     let mut ground = ground.clone();
     ground.loaded.config.servers.retain(|name, _| part.servers.contains(&name.as_str()));
     let private = ground.folders(None)?.private().map_err(Refusal::usage)?;
-    let hosted = host(&ground, DataFolder::Private(private), true).await?;
+    let hosted = start(&ground, DataFolder::Private(private), true).await?;
     let client = Client::new(hosted.daemon.folders().socket());
     let pairs = ground.sources.environment.texts();
     let env = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
