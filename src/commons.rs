@@ -8,12 +8,15 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use hostler_actors::ports::{Launch, Posture, ToolCall};
 use ractor::ActorRef;
 
+use crate::adapters::rust::Sysroots;
+use crate::adapters::scratch;
+use crate::adapters::{Adapters, desk_of};
 use crate::background::Background;
 use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
-use crate::install::bin_folders;
+use crate::install::{adapter_folders, bin_folders};
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -26,6 +29,7 @@ pub(crate) struct Commons {
     config: RwLock<Arc<Config>>,
     launch: Arc<dyn Launch>,
     programs: Arc<Programs>,
+    sysroots: Arc<Sysroots>,
     locks: PathLocks,
     watches: Watches,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
@@ -43,11 +47,13 @@ impl Commons {
                 let _ = host.cast(HostMsg::RootGone(root.to_owned()));
             }
         }));
+        scratch::sweep();
         Self {
             watches,
             host,
             config: RwLock::new(config),
             programs: Arc::new(Programs::new(Arc::clone(&launch))),
+            sysroots: Arc::default(),
             launch,
             locks: PathLocks::default(),
             spilled: folders.data.join("spilled"),
@@ -83,6 +89,11 @@ impl Commons {
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
             launch: Arc::clone(&self.launch),
+            adapters: Adapters {
+                desk: desk_of(call.run.clone()),
+                installed: adapter_folders(&self.tools, &config),
+                sysroots: Arc::clone(&self.sysroots),
+            },
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),
                 installed: bin_folders(&self.tools, &config),

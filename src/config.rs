@@ -5,6 +5,7 @@
 //! so the defaults are also the list of what is known. `load` may be called again
 //! (SIGHUP); a caller that gets an error keeps what it had.
 
+pub(crate) mod adapters;
 pub(crate) mod decode;
 pub(crate) mod definitions;
 pub(crate) mod environment;
@@ -23,6 +24,7 @@ use hostler_actors::profile::Profile;
 use serde::Deserialize;
 use toml::Value;
 
+use adapters::AdapterDefinition;
 use definitions::{CheckerDefinition, ServerDefinition, Share};
 use environment::Environment;
 use error::ConfigError;
@@ -34,11 +36,15 @@ const SHIPPED: &str = include_str!("../config/hostler.toml");
 const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = &[
     ("servers", "pyright", include_str!("../config/servers/pyright.toml")),
     ("checkers", "pyright", include_str!("../config/checkers/pyright.toml")),
+    ("adapters", "dart", include_str!("../config/adapters/dart.toml")),
+    ("adapters", "debugpy", include_str!("../config/adapters/debugpy.toml")),
+    ("adapters", "delve", include_str!("../config/adapters/delve.toml")),
+    ("adapters", "lldb", include_str!("../config/adapters/lldb.toml")),
     ("profiles", "chat", include_str!("../config/profiles/chat.toml")),
 ];
 
 /// Kinds of definitions, each with a folder beside the configuration file.
-const KINDS: [&str; 3] = ["servers", "checkers", "profiles"];
+const KINDS: [&str; 4] = ["servers", "checkers", "adapters", "profiles"];
 
 /// Variables that are ours and name no key.
 const OTHER_VARIABLES: [&str; 1] = ["HOSTLER_CONFIG"];
@@ -57,12 +63,15 @@ pub(crate) struct Config {
     pub(crate) language_servers: LanguageServers,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) bash: Bash,
+    pub(crate) debug: Debugger,
     pub(crate) results: Results,
     pub(crate) log: Log,
     /// Language servers by name.
     pub(crate) servers: BTreeMap<String, ServerDefinition>,
     /// Checkers by name.
     pub(crate) checkers: BTreeMap<String, CheckerDefinition>,
+    /// Debug adapters by name.
+    pub(crate) adapters: BTreeMap<String, AdapterDefinition>,
     /// What a mode guarantees, by the mode's name.
     pub(crate) profiles: BTreeMap<String, Profile>,
 }
@@ -113,6 +122,27 @@ pub(crate) struct Bash {
     /// Whatever the call says.
     #[serde(deserialize_with = "span::required")]
     pub(crate) longest: Duration,
+}
+
+/// How long a debug session and its steps may take.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Debugger {
+    /// The whole session, from its start.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) ttl: Duration,
+    /// Its start, where nothing is built.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) start: Duration,
+    /// How long a step waits for the next stop.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) wait: Duration,
+    /// An expression.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) evaluate: Duration,
+    /// Any other request.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) request: Duration,
 }
 
 /// How much of a result is shown.

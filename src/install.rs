@@ -216,10 +216,23 @@ pub(crate) fn in_path<'a>(
 
 /// Returns the folders of the programs of every tool that is installed.
 pub(crate) fn bin_folders(tools: &Path, config: &Config) -> Vec<PathBuf> {
-    let recipes = config.servers.iter().filter_map(|(name, server)| {
-        Some((name, server.install.as_ref().filter(|it| it.manager != PackageManager::Apt)?))
-    });
+    bins(tools, config.servers.iter().map(|(name, server)| (name, server.install.as_ref())))
+}
+
+/// The same of debug adapters. They are apart, since the environment of a Python one
+/// brings a `python3` that is nobody else's.
+pub(crate) fn adapter_folders(tools: &Path, config: &Config) -> Vec<PathBuf> {
+    bins(tools, config.adapters.iter().map(|(name, adapter)| (name, adapter.install.as_ref())))
+}
+
+fn bins<'a>(
+    tools: &Path,
+    recipes: impl Iterator<Item = (&'a String, Option<&'a InstallRecipe>)>,
+) -> Vec<PathBuf> {
     recipes
+        .filter_map(|(name, recipe)| {
+            Some((name, recipe.filter(|it| it.manager != PackageManager::Apt)?))
+        })
         .filter_map(|(name, recipe)| Place::new(tools, name, &recipe.version).ok())
         .filter(Place::is_complete)
         .map(|place| place.bin())

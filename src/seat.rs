@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hostler_actors::ids::RunId;
 use hostler_actors::ports::Launch;
 
+use crate::adapters::Adapters;
 use crate::background::Background;
 use crate::folder::Folder;
 use crate::handles::OutputHandles;
@@ -37,6 +38,8 @@ pub(crate) struct Seat {
     pub(crate) launch: Arc<dyn Launch>,
     /// What it needs to reach language servers and checkers.
     pub(crate) languages: Languages,
+    /// What it needs to reach the conversation's debug session.
+    pub(crate) adapters: Adapters,
 }
 
 #[cfg(test)]

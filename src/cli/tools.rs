@@ -40,8 +40,10 @@ async fn list(ground: &Ground, launch: Arc<dyn Launch>) -> Done {
         rows.push([name.clone(), server.about.clone(), version(&tools, name, server), used]);
     }
     out::say(table(&rows));
-    for (name, server) in &config.servers {
-        for quirk in &server.quirks {
+    let quirks = config.servers.iter().map(|(name, server)| (name, &server.quirks));
+    let of_adapters = config.adapters.iter().map(|(name, adapter)| (name, &adapter.quirks));
+    for (name, quirks) in quirks.chain(of_adapters) {
+        for quirk in quirks {
             out::say(format!("{name}: {} (seen in {})", quirk.what, quirk.seen));
         }
     }
@@ -132,7 +134,9 @@ fn wanted<'a>(config: &'a Config, args: &InstallArgs) -> Result<Recipes<'a>, Ref
     let known: Recipes<'_> = config
         .servers
         .iter()
-        .filter_map(|(name, server)| Some((name.as_str(), server.install.as_ref()?)))
+        .map(|(name, server)| (name, &server.install))
+        .chain(config.adapters.iter().map(|(name, adapter)| (name, &adapter.install)))
+        .filter_map(|(name, recipe)| Some((name.as_str(), recipe.as_ref()?)))
         .collect();
     let mut wanted = Recipes::new();
     for name in &args.names {

@@ -148,6 +148,9 @@ pub(crate) struct InstallRecipe {
     pub(crate) package: String,
     /// The version.
     pub(crate) version: String,
+    /// Further packages of the system's manager that it is of no use without.
+    #[serde(default)]
+    pub(crate) with: Vec<String>,
     /// The programs that it brings.
     pub(crate) binaries: Vec<String>,
 }

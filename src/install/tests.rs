@@ -70,6 +70,7 @@ impl Shop {
 
 fn recipe() -> InstallRecipe {
     InstallRecipe {
+        with: Vec::new(),
         manager: PackageManager::Npm,
         package: "pack".to_owned(),
         version: "1.2.3".to_owned(),

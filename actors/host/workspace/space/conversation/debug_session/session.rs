@@ -1,0 +1,472 @@
+//! One debug session, as its callers, its tasks and its actor share it.
+//!
+//! Everything that adapters say arrives here and is entered into the book under its
+//! lock, in order: a `stopped` that comes before the answer to a step is known before
+//! that answer is. The actor is told of the end and sees to it; it is not asked by
+//! anybody who only wants to look.
+//!
+//! It keeps no process alive: the tree is the actor's, so that it goes with the actor.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use ractor::ActorRef;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::DebugSessionMsg;
+use super::bodies;
+use super::book::{Book, Effect, End, NotNow, ROOT};
+use super::breakpoints::{Mark, SharedWishes};
+use super::children;
+use super::link::{Link, Unanswered};
+use super::output::{Output, Piece};
+use super::spec::{Kind, SessionSpec};
+use super::wire::Message;
+use crate::ports::{Duplex, Launch, ProcessTree, Sockets};
+use crate::status::StatusEntry;
+
+/// Bytes of new output in a report.
+const REPORTED: usize = 1500;
+/// Lines of output beside an error.
+const TAIL: usize = 20;
+/// How long the end of a process may come after the end of its connection.
+const END_BOUND: Duration = Duration::from_secs(1);
+
+/// Why a question was not answered.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AskError {
+    /// It cannot be asked now.
+    #[error(transparent)]
+    NotNow(#[from] NotNow),
+    /// The adapter did not answer, or refused.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+/// What a session needs of the outside and of its conversation.
+pub(super) struct Means {
+    pub(super) launch: Arc<dyn Launch>,
+    pub(super) sockets: Arc<dyn Sockets>,
+    pub(super) wishes: SharedWishes,
+    /// Stops of all sessions of the conversation.
+    pub(super) stops: Arc<AtomicU64>,
+    pub(super) status: Arc<StatusEntry>,
+    pub(super) actor: ActorRef<DebugSessionMsg>,
+}
+
+/// One debug session, live or over.
+pub struct Session {
+    /// What shaped it.
+    pub spec: SessionSpec,
+    pub(super) number: u64,
+    pub(super) means: Means,
+    /// Cancelled when the actor that owns the session is gone.
+    pub(super) owner: CancellationToken,
+    begun: Instant,
+    book: Mutex<Book>,
+    changed: watch::Sender<()>,
+    links: Mutex<BTreeMap<usize, Arc<Link>>>,
+    /// What the debuggee wrote.
+    output: Mutex<Output>,
+    /// What the adapter said beside that.
+    console: Mutex<Output>,
+    tree: Mutex<Option<Weak<dyn ProcessTree>>>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({} {})", self.spec.adapter, self.spec.what)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a session is, in a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// On its way up, and what it waits for.
+    Starting(&'static str),
+    /// The program runs.
+    Running,
+    /// It is stopped, for this reason.
+    Stopped(String),
+    /// It is over; what belonged to it is going.
+    Ending(End),
+    /// It is over, and nothing of it is left.
+    Over(End),
+}
+
+impl Session {
+    pub(super) fn new(
+        number: u64,
+        spec: SessionSpec,
+        means: Means,
+        owner: CancellationToken,
+    ) -> Arc<Self> {
+        let last_stop = means.stops.load(Ordering::Relaxed);
+        let session = Arc::new(Self {
+            spec,
+            number,
+            means,
+            owner,
+            begun: Instant::now(),
+            book: Mutex::new(Book::new(last_stop)),
+            changed: watch::Sender::new(()),
+            links: Mutex::default(),
+            output: Mutex::default(),
+            console: Mutex::default(),
+            tree: Mutex::new(None),
+        });
+        session.change(|_| ());
+        session
+    }
+
+    /// Returns how long it has been there.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Returns how long it may still live.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        self.spec.bounds.ttl.saturating_sub(self.age())
+    }
+
+    /// Returns where it is.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.look(|book| match (&book.over, book.starting) {
+            (Some(end), _) if book.gone => Standing::Over(end.clone()),
+            (Some(end), _) => Standing::Ending(end.clone()),
+            (None, Some(step)) => Standing::Starting(step),
+            (None, None) => {
+                let halt = book.stopped_limb().ok().and_then(|limb| book.halt(limb));
+                halt.map_or(Standing::Running, |halt| {
+                    Standing::Stopped(halt.stopped.reason.clone())
+                })
+            }
+        })
+    }
+
+    /// Returns the exit code of the debuggee, where it was told.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<i64> {
+        self.look(|book| book.exit_code)
+    }
+
+    /// Returns where it last stood, in words.
+    #[must_use]
+    pub fn last_place(&self) -> Option<String> {
+        self.look(|book| book.last_place.clone())
+    }
+
+    /// Returns what became of a file's breakpoints.
+    #[must_use]
+    pub fn marks_of(&self, shown: &str) -> Vec<Mark> {
+        self.look(|book| book.marks.of(shown).to_vec())
+    }
+
+    /// Returns what became of all breakpoints, with the names of their files.
+    #[must_use]
+    pub fn marks(&self) -> Vec<(String, Mark)> {
+        self.look(|book| {
+            book.marks.all().map(|(file, mark)| (file.to_owned(), mark.clone())).collect()
+        })
+    }
+
+    /// Returns the exception filters that the adapter knows, each with whether it is
+    /// on by the adapter's own choice.
+    #[must_use]
+    pub fn exception_filters(&self) -> Vec<(String, bool)> {
+        self.look(|book| {
+            let of = book.limbs.get(&ROOT).map(|limb| limb.capabilities.clone());
+            filters(&Value::Object(of.unwrap_or_default()))
+        })
+    }
+
+    /// Returns output from a position on.
+    #[must_use]
+    pub fn output_from(&self, cursor: u64, most: usize) -> Piece {
+        lock(&self.output).from(cursor, most)
+    }
+
+    /// Returns the end of the output.
+    #[must_use]
+    pub fn output_tail(&self, most: usize) -> Piece {
+        lock(&self.output).tail(0, most)
+    }
+
+    /// Returns the output that no report has shown yet.
+    #[must_use]
+    pub fn new_output(&self) -> Piece {
+        lock(&self.output).untold(REPORTED)
+    }
+
+    /// Returns the last lines that the adapter and its process said.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        let said = lock(&self.console).last_lines(TAIL);
+        let tree = lock(&self.tree).as_ref().and_then(Weak::upgrade);
+        let ring = tree.map(|tree| tree.ring_tail(TAIL)).unwrap_or_default();
+        let pieces = [said, ring.trim_end().to_owned(), lock(&self.output).last_lines(TAIL)];
+        pieces.into_iter().filter(|piece| !piece.trim().is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Book) -> T) -> T {
+        look(&lock(&self.book))
+    }
+
+    /// Changes the book, and wakes whoever waits for a change.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Book) -> T) -> T {
+        let mut book = lock(&self.book);
+        let outcome = change(&mut book);
+        self.means.stops.fetch_max(book.last_stop(), Ordering::Relaxed);
+        drop(book);
+        let phase = match self.standing() {
+            Standing::Starting(_) => "starting",
+            Standing::Running => "running",
+            Standing::Stopped(_) => "stopped",
+            Standing::Ending(_) => "ending",
+            Standing::Over(_) => "idle",
+        };
+        self.means.status.update(|row| row.phase = phase);
+        self.changed.send_replace(());
+        outcome
+    }
+
+    /// Waits until the book shows something. The caller bounds it.
+    pub(super) async fn until<T>(&self, mut find: impl FnMut(&Book) -> Option<T>) -> T {
+        let mut changed = self.changed.subscribe();
+        loop {
+            if let Some(found) = self.look(&mut find) {
+                return found;
+            }
+            if changed.changed().await.is_err() {
+                // The sender is ours, and we are here.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until the session is over, for whatever reason.
+    pub(super) async fn until_over(&self) -> End {
+        self.until(|book| book.over.clone()).await
+    }
+
+    /// Ends the session; the first reason counts.
+    pub(super) fn end(&self, end: End) {
+        let first = self.change(|book| {
+            let first = book.over.is_none();
+            book.over.get_or_insert(end);
+            first
+        });
+        if first {
+            let _ = self.means.actor.cast(DebugSessionMsg::Over(self.number));
+        }
+    }
+
+    pub(super) fn link(&self, limb: usize) -> Option<Arc<Link>> {
+        lock(&self.links).get(&limb).cloned()
+    }
+
+    /// Asks a limb's adapter. The end of the session ends the wait too.
+    pub(super) async fn ask(
+        &self,
+        limb: usize,
+        command: &'static str,
+        arguments: Value,
+    ) -> Result<Value, AskError> {
+        let Some(link) = self.link(limb) else { return Err(NotNow::Over.into()) };
+        tokio::select! {
+            biased;
+            answer = link.ask(command, arguments, self.spec.bounds.request) => Ok(answer?),
+            _ = self.until_over() => Err(NotNow::Over.into()),
+        }
+    }
+
+    /// Speaks to a limb's adapter over a connection.
+    pub(super) fn serve(self: &Arc<Self>, limb: usize, duplex: Duplex) -> Arc<Link> {
+        let (link, writing) = Link::new(duplex.write);
+        tokio::spawn(writing);
+        lock(&self.links).insert(limb, Arc::clone(&link));
+        let (session, reader) = (Arc::clone(self), Arc::clone(&link));
+        tokio::spawn(async move {
+            let on = {
+                let (session, link) = (Arc::clone(&session), Arc::clone(&reader));
+                move |message| session.on_message(limb, &link, message)
+            };
+            tokio::select! {
+                broken = Arc::clone(&reader).read_all(duplex.read, on) => {
+                    session.connection_ended(limb, &reader, broken).await;
+                }
+                () = session.owner.cancelled() => reader.close(),
+            }
+        });
+        link
+    }
+
+    fn on_message(self: &Arc<Self>, limb: usize, link: &Arc<Link>, message: Message) {
+        match message {
+            Message::Event { event, body } if event == "output" => self.on_output(&body),
+            Message::Event { event, body } => {
+                match self.change(|book| book.on_event(limb, &event, &body)) {
+                    Some(Effect::Finished) => self.end(End::Finished),
+                    Some(Effect::ChildGone(child)) => self.drop_link(child),
+                    None => {}
+                }
+            }
+            Message::Request { seq, command, arguments } if command == "startDebugging" => {
+                children::follow(self, link, seq, &arguments);
+            }
+            // An adapter may wait for ever for an answer that does not come.
+            Message::Request { seq, command, .. } => {
+                let why = format!("this client does not serve `{command}`");
+                link.answer(seq, &command, Err(&why));
+            }
+            Message::Answer { .. } => {}
+        }
+    }
+
+    pub(super) fn drop_link(&self, limb: usize) {
+        if let Some(link) = lock(&self.links).remove(&limb) {
+            link.close();
+        }
+    }
+
+    /// Closes every connection behind what is queued.
+    pub(super) fn close_links(&self) {
+        for link in lock(&self.links).values() {
+            link.close();
+        }
+    }
+
+    fn on_output(&self, body: &Value) {
+        let Some(text) = bodies::text(body, "output") else { return };
+        match body.get("category").and_then(Value::as_str).unwrap_or("console") {
+            "telemetry" => {}
+            "stdout" | "stderr" => self.wrote(&text),
+            _ => self.said(&text),
+        }
+    }
+
+    /// Takes what the debuggee wrote.
+    pub(super) fn wrote(&self, text: &str) {
+        lock(&self.output).push(text);
+    }
+
+    /// Takes what the adapter said. Once the program runs that is for its user too:
+    /// lldb-dap prints log messages there.
+    fn said(&self, text: &str) {
+        if let Some(code) = self.spec.exit_line.as_deref().and_then(|line| code_after(line, text)) {
+            self.change(|book| book.exit_code = book.exit_code.or(Some(code)));
+        }
+        lock(&self.console).push(text);
+        if self.look(|book| book.usable().is_ok()) {
+            self.wrote(text);
+        }
+    }
+
+    async fn connection_ended(&self, limb: usize, link: &Arc<Link>, broken: Option<String>) {
+        if limb != ROOT {
+            self.change(|book| book.limbs.remove(&limb));
+            self.drop_link(limb);
+            return;
+        }
+        if let Some(broken) = broken {
+            return self.end(End::Lost(format!("the adapter {broken}")));
+        }
+        // Whoever is still connecting tries again, or says why not.
+        if !link.was_heard() && self.spec.process().is_none() {
+            return;
+        }
+        // Its process says more of its end than its pipe does.
+        let over = tokio::time::timeout(END_BOUND, self.until_over());
+        if over.await.is_err() {
+            self.end(self.loss("the adapter closed its connection".to_owned()));
+        }
+    }
+
+    /// Returns how the session ends when its adapter has gone by itself.
+    fn loss(&self, why: String) -> End {
+        self.look(|book| {
+            let finished = book.limbs.get(&ROOT).is_some_and(|root| root.terminated);
+            if finished && book.starting.is_none() {
+                End::Finished
+            } else if book.starting.is_some() {
+                End::NotStarted(why)
+            } else {
+                End::Lost(why)
+            }
+        })
+    }
+
+    /// Takes the adapter's process.
+    pub(super) fn launched(self: &Arc<Self>, tree: &Arc<dyn ProcessTree>) {
+        *lock(&self.tree) = Some(Arc::downgrade(tree));
+        self.means.status.update(|row| row.pid = Some(tree.pid()));
+        let (session, mut ended) = (Arc::clone(self), tree.ended());
+        tokio::spawn(async move {
+            let ended = tokio::select! {
+                ended = ended.wait_for(Option::is_some) => ended.ok().and_then(|ended| *ended),
+                () = session.owner.cancelled() => return,
+            };
+            // What it sent before is read first.
+            let _ = tokio::time::timeout(Duration::from_millis(200), async {
+                while session.link(ROOT).is_some_and(|link| link.is_open()) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            })
+            .await;
+            if let Some(ended) = ended {
+                session.end(session.loss(format!("the adapter's process {ended}")));
+            }
+        });
+    }
+
+    /// Says whether the debuggee lives on without us.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        self.spec.kind == Kind::Attach
+    }
+}
+
+/// Reads the exception filters of an adapter's capabilities.
+pub(super) fn filters(capabilities: &Value) -> Vec<(String, bool)> {
+    let read = |of: &Value| Some((bodies::text(of, "filter")?, bodies::truth(of, "default")));
+    bodies::list(capabilities, "exceptionBreakpointFilters").filter_map(read).collect()
+}
+
+/// Reads the number that follows some words.
+fn code_after(words: &str, text: &str) -> Option<i64> {
+    let (_, rest) = text.split_once(words)?;
+    let digits: String = rest
+        .trim_start()
+        .chars()
+        .enumerate()
+        .take_while(|(at, char)| char.is_ascii_digit() || *at == 0 && *char == '-')
+        .map(|(_, char)| char)
+        .collect();
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_is_read_from_a_line() {
+        let words = "has exited with status";
+        assert_eq!(code_after(words, "Process 12 has exited with status 3\n"), Some(3));
+        assert_eq!(code_after(words, "Process 12 has exited with status -1."), Some(-1));
+        assert_eq!(code_after(words, "has exited with status x"), None);
+        assert_eq!(code_after(words, "Detaching"), None);
+    }
+}
