@@ -6,6 +6,7 @@
 mod bad_input;
 mod cli;
 mod daemon;
+mod debug;
 mod language_server;
 mod launch;
 mod lsp_tool;

@@ -74,7 +74,7 @@ async fn serve(seat: &Seat, args: Args) -> Outcome {
         Operation::Output => looking::output(&desk, &args),
         Operation::Launch => beginning::launch(seat, &desk, &args).await,
         Operation::Attach => beginning::attach(seat, &desk, &args).await,
-        Operation::Terminate => ending::terminate(&desk).await,
+        Operation::Terminate => ending::terminate(seat, &desk).await,
         Operation::Pause => moving::pause(seat, &desk, &args).await,
         _ => in_order(seat, &desk, &args).await,
     }
@@ -84,10 +84,10 @@ async fn in_order(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     let _turn = desk.turn().await;
     match args.operation {
         Operation::Breakpoints => marking::breakpoints(seat, desk, args).await,
-        Operation::Threads => looking::threads(desk).await,
+        Operation::Threads => looking::threads(seat, desk).await,
         Operation::Stack => looking::stack(seat, desk, args).await,
-        Operation::Scopes => looking::scopes(desk, args).await,
-        Operation::Variables => looking::variables(desk, args).await,
+        Operation::Scopes => looking::scopes(seat, desk, args).await,
+        Operation::Variables => looking::variables(seat, desk, args).await,
         Operation::Evaluate => looking::evaluate(seat, desk, args).await,
         _ => moving::step(seat, desk, args).await,
     }

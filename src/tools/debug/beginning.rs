@@ -20,7 +20,7 @@ use crate::tools::{Failure, Outcome};
 
 /// Starts a program, stopped at the breakpoints.
 pub(super) async fn launch(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    refuse_second(desk)?;
+    refuse_second(seat, desk)?;
     let given = needed(args.program.as_deref(), "launch", "program")?;
     let wait = wait(seat, args)?;
     let program = program::resolve(seat, given, &args.args, args.adapter.as_deref()).await?;
@@ -32,14 +32,14 @@ pub(super) async fn launch(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     }
     let wanted = Wanted { args: args.args.clone(), cwd, stop_on_entry: args.stop_on_entry };
     let spec = order::launch(seat, &program, &standing, &wanted, given.to_owned()).await?;
-    let session = begin(desk, spec).await?;
+    let session = begin(seat, desk, spec).await?;
     let came = session.started(wait).await;
     stops::told(seat, &session, came, &program.notes)
 }
 
 /// Attaches to a program that runs.
 pub(super) async fn attach(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    refuse_second(desk)?;
+    refuse_second(seat, desk)?;
     let port = needed(args.port, "attach", "port")?.0;
     let port = u16::try_from(port)
         .ok()
@@ -58,7 +58,7 @@ pub(super) async fn attach(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     };
     let program = args.program.as_ref().map(|program| seat.folder.root().join(program));
     let spec = order::attach(seat, name, definition, &standing, (port, program)).await?;
-    let session = begin(desk, spec).await?;
+    let session = begin(seat, desk, spec).await?;
     let came = session.started(wait).await;
     stops::told(seat, &session, came, &[])
 }
@@ -91,29 +91,31 @@ async fn which<'a>(
     }
 }
 
-async fn begin(desk: &Desk, spec: SessionSpec) -> Result<Arc<Session>, Failure> {
+async fn begin(seat: &Seat, desk: &Desk, spec: SessionSpec) -> Result<Arc<Session>, Failure> {
     match desk.begin(spec).await {
         Ok(session) => Ok(session),
-        Err(NotBegun::Occupied(session)) => Err(occupied(&session)),
+        Err(NotBegun::Occupied(session)) => Err(occupied(seat, &session)),
         Err(gone @ NotBegun::Gone) => Err(gone.into()),
     }
 }
 
 /// Refuses early what would be refused in the end, before anything is looked for.
-fn refuse_second(desk: &Desk) -> Result<(), Failure> {
+fn refuse_second(seat: &Seat, desk: &Desk) -> Result<(), Failure> {
     match desk.latest() {
         Some(session) if !matches!(session.standing(), Standing::Over(_) | Standing::Ending(_)) => {
-            Err(occupied(&session))
+            Err(occupied(seat, &session))
         }
         _ => Ok(()),
     }
 }
 
-fn occupied(session: &Session) -> Failure {
+fn occupied(seat: &Seat, session: &Session) -> Failure {
     let standing = session.standing();
     let spec = &session.spec;
     let at = match (&standing, session.last_place()) {
-        (Standing::Stopped(reason), Some(place)) => format!("stopped ({reason}) at {place}"),
+        (Standing::Stopped(reason), Some(place)) => {
+            format!("stopped ({reason}) at {}", stops::words(seat, &place))
+        }
         (Standing::Starting(step), _) => format!("starting: {step}"),
         _ => state(&standing).to_owned(),
     };

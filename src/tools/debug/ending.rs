@@ -9,10 +9,11 @@ use hostler_actors::host::workspace::space::conversation::debug_session::session
 use serde_json::json;
 
 use super::stops;
+use crate::seat::Seat;
 use crate::tools::{Failure, Outcome, Output};
 
 /// Returns the live session, or says why there is none.
-pub(super) fn session(desk: &Desk) -> Result<Arc<Session>, Failure> {
+pub(super) fn session(seat: &Seat, desk: &Desk) -> Result<Arc<Session>, Failure> {
     let Some(session) = desk.latest() else {
         return Err(Failure::new("debug: there is no debug session: `launch` a program first"));
     };
@@ -21,7 +22,7 @@ pub(super) fn session(desk: &Desk) -> Result<Arc<Session>, Failure> {
             message: format!(
                 "debug: there is no debug session: {}; its output can still be read, and `launch` \
                  begins a new one with the same breakpoints",
-                stops::ended(&session).text
+                stops::ended(seat, &session).text
             ),
             details: json!({ "state": "over", "exit_code": session.exit_code() }),
         }),
@@ -30,8 +31,8 @@ pub(super) fn session(desk: &Desk) -> Result<Arc<Session>, Failure> {
 }
 
 /// Ends the session.
-pub(super) async fn terminate(desk: &Desk) -> Outcome {
-    let session = session(desk)?;
+pub(super) async fn terminate(seat: &Seat, desk: &Desk) -> Outcome {
+    let session = session(seat, desk)?;
     desk.terminate(&session).await;
     let spec = &session.spec;
     let text = if session.is_attached() {
@@ -39,7 +40,6 @@ pub(super) async fn terminate(desk: &Desk) -> Outcome {
     } else {
         format!("{}: ended, and every process of it is gone", spec.what)
     };
-    let place = session.last_place().map(|place| format!("; it last stood at {place}"));
-    let text = format!("{text}{}", place.unwrap_or_default());
+    let text = format!("{text}{}", stops::last_stood(seat, &session));
     Ok(Output::text(text, json!({ "state": "over", "attached": session.is_attached() })))
 }

@@ -64,14 +64,16 @@ pub(super) fn status(seat: &Seat, desk: &Desk) -> Output {
     let state = state(&standing);
     let text = match &standing {
         Standing::Over(_) | Standing::Ending(_) => {
-            format!("no debug session: {}; {kept}", stops::ended(&session).text)
+            format!("no debug session: {}; {kept}", stops::ended(seat, &session).text)
         }
         live => {
             let what = match live {
                 Standing::Starting(step) => format!("starting: {step}"),
                 Standing::Stopped(reason) => {
-                    let place =
-                        session.last_place().unwrap_or_else(|| "an unknown place".to_owned());
+                    let place = session
+                        .last_place()
+                        .map(|place| stops::words(seat, &place))
+                        .unwrap_or_else(|| "an unknown place".to_owned());
                     format!("stopped ({reason}) at {place}")
                 }
                 _ => "running".to_owned(),
@@ -80,7 +82,7 @@ pub(super) fn status(seat: &Seat, desk: &Desk) -> Output {
                 "{} of {}: {}; {} s old, {} s left; {kept}",
                 spec.adapter,
                 spec.what,
-                what.replace(&format!("{}/", seat.folder.root().display()), ""),
+                what,
                 session.age().as_secs(),
                 session.time_left().as_secs()
             )
@@ -91,7 +93,7 @@ pub(super) fn status(seat: &Seat, desk: &Desk) -> Output {
         "adapter": spec.adapter,
         "program": spec.what,
         "attached": session.is_attached(),
-        "at": session.last_place(),
+        "at": session.last_place().map(|place| stops::words(seat, &place)),
         "exit_code": session.exit_code(),
         "age_seconds": session.age().as_secs(),
         "seconds_left": session.time_left().as_secs(),
@@ -148,8 +150,8 @@ pub(super) fn output(desk: &Desk, args: &Args) -> Outcome {
 }
 
 /// Lists threads.
-pub(super) async fn threads(desk: &Desk) -> Outcome {
-    let session = session(desk)?;
+pub(super) async fn threads(seat: &Seat, desk: &Desk) -> Outcome {
+    let session = session(seat, desk)?;
     let threads = session.threads().await?;
     let mut lines: Vec<_> = threads
         .shown
@@ -173,14 +175,14 @@ pub(super) async fn threads(desk: &Desk) -> Outcome {
 
 /// Lists frames.
 pub(super) async fn stack(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    let session = session(desk)?;
+    let session = session(seat, desk)?;
     let frames = session.stack(args.thread_id.map(|id| id.0), FRAMES).await?;
     let lines: Vec<_> = frames
         .iter()
         .enumerate()
         .map(|(index, frame)| {
             let place = stops::place(seat, frame);
-            format!("#{index} {} {place} [frame {}]", frame.name, frame.id)
+            format!("#{index} {} {place} [frame {}]", stops::function(&frame.name), frame.id)
         })
         .collect();
     let mut text = lines.join("\n");
@@ -193,8 +195,8 @@ pub(super) async fn stack(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
 }
 
 /// Lists a frame's scopes.
-pub(super) async fn scopes(desk: &Desk, args: &Args) -> Outcome {
-    let session = session(desk)?;
+pub(super) async fn scopes(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
+    let session = session(seat, desk)?;
     let frame = needed(args.frame_id, "scopes", "frame_id")?;
     let scopes = session.scopes(frame.0).await?;
     let lines: Vec<_> = scopes
@@ -212,8 +214,8 @@ pub(super) async fn scopes(desk: &Desk, args: &Args) -> Outcome {
 }
 
 /// Lists the children of a scope or variable.
-pub(super) async fn variables(desk: &Desk, args: &Args) -> Outcome {
-    let session = session(desk)?;
+pub(super) async fn variables(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
+    let session = session(seat, desk)?;
     let reference = needed(args.reference, "variables", "reference")?;
     let start = args.start.map_or(0, |start| usize::try_from(start.0).unwrap_or(0));
     let mut all = session.variables(reference.0, start, CHILDREN).await?;
@@ -223,7 +225,7 @@ pub(super) async fn variables(desk: &Desk, args: &Args) -> Outcome {
     if lines.is_empty() {
         lines.push("nothing".to_owned());
     }
-    let more = total > CHILDREN || total == CHILDREN;
+    let more = total >= CHILDREN;
     if more {
         let next = start + CHILDREN;
         lines.push(format!("({CHILDREN} shown; `start` {next} gives what may follow)"));
@@ -247,7 +249,7 @@ fn line_of(
 
 /// Evaluates an expression.
 pub(super) async fn evaluate(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    let session: Arc<Session> = session(desk)?;
+    let session: Arc<Session> = session(seat, desk)?;
     let expression = needed(args.expression.as_deref(), "evaluate", "expression")?;
     let bound = seat.languages.config.debug.evaluate;
     let frame = args.frame_id.map(|frame| frame.0);

@@ -11,7 +11,7 @@ use crate::tools::Outcome;
 
 /// Goes on, and tells the next stop.
 pub(super) async fn step(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    let session = session(desk)?;
+    let session = session(seat, desk)?;
     let step = match args.operation {
         Operation::StepIn => Step::In,
         Operation::StepOut => Step::Out,
@@ -25,7 +25,7 @@ pub(super) async fn step(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
 
 /// Stops it where it is.
 pub(super) async fn pause(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
-    let session = session(desk)?;
+    let session = session(seat, desk)?;
     let thread = args.thread_id.map(|thread| thread.0);
     let came = session.pause(thread, wait(seat, args)?).await?;
     stops::told(seat, &session, came, &[])

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use hostler_actors::host::workspace::space::conversation::debug_session::book::End;
+use hostler_actors::host::workspace::space::conversation::debug_session::book::{End, Place};
 use hostler_actors::host::workspace::space::conversation::debug_session::output::Piece;
 use hostler_actors::host::workspace::space::conversation::debug_session::report::{
     Frame, StopReport, Variable,
@@ -27,7 +27,7 @@ pub(super) fn told(seat: &Seat, session: &Session, came: Came, notes: &[String])
     let mut output = match came {
         Came::Stopped(report) => stop(seat, session, &report),
         Came::Running => running(session),
-        Came::Over => return over(session, notes),
+        Came::Over => return over(seat, session, notes),
     };
     add_notes(&mut output, notes);
     Ok(output)
@@ -61,7 +61,7 @@ pub(super) fn stop(seat: &Seat, session: &Session, report: &StopReport) -> Outpu
     }
     let _ = writeln!(text, "  [{}, {}]", session.spec.what, minutes(session));
     if let Some(frame) = report.frames.first() {
-        let _ = write!(text, "at {} in {}", place(seat, frame), frame.name);
+        let _ = write!(text, "at {} in {}", place(seat, frame), function(&frame.name));
     } else {
         text.push_str("at an unknown place");
     }
@@ -99,7 +99,7 @@ pub(super) fn stop(seat: &Seat, session: &Session, report: &StopReport) -> Outpu
         "child": report.child,
         "file": first.and_then(|frame| Some(shown(top, frame.path.as_deref()?))),
         "line": first.map(|frame| frame.line),
-        "function": first.map(|frame| frame.name.clone()),
+        "function": first.map(|frame| function(&frame.name)),
         "frames": frames(seat, &report.frames),
         "locals": variables(&report.locals, 400),
         "unbound": unbound,
@@ -131,8 +131,8 @@ pub(super) fn running(session: &Session) -> Output {
 }
 
 /// Tells the end of a session: a success if the program came to its end.
-fn over(session: &Session, notes: &[String]) -> Outcome {
-    let end = ended(session);
+fn over(seat: &Seat, session: &Session, notes: &[String]) -> Outcome {
+    let end = ended(seat, session);
     let piece = session.new_output();
     let details = json!({
         "state": "over",
@@ -169,14 +169,13 @@ pub(super) struct Told {
 }
 
 /// Says how a session ended.
-pub(super) fn ended(session: &Session) -> Told {
+pub(super) fn ended(seat: &Seat, session: &Session) -> Told {
     use hostler_actors::host::workspace::space::conversation::debug_session::session::Standing;
     let (Standing::Over(end) | Standing::Ending(end)) = session.standing() else {
         return Told { text: "the session is not over".to_owned(), failed: false };
     };
     let what = &session.spec.what;
-    let last = session.last_place();
-    let last = last.map_or_else(String::new, |place| format!("; it last stood at {place}"));
+    let last = last_stood(seat, session);
     let (text, failed) = match end {
         End::Finished => {
             let code = match session.exit_code() {
@@ -207,6 +206,29 @@ pub(super) fn ended(session: &Session) -> Told {
         End::Closed => (format!("the session of {what} ended with its conversation"), true),
     };
     Told { text, failed }
+}
+
+/// Says where a program last stood, if it ever stopped.
+pub(super) fn last_stood(seat: &Seat, session: &Session) -> String {
+    let last = session.last_place();
+    last.map_or_else(String::new, |last| format!("; it last stood at {}", words(seat, &last)))
+}
+
+/// Returns a place in words, relative to the work folder.
+pub(super) fn words(seat: &Seat, place: &Place) -> String {
+    let path = place.path.as_deref().map(|path| shown(seat.folder.root(), path));
+    let path = path.as_deref().unwrap_or("(no source)");
+    format!("{path}:{} in {}", place.line, function(&place.function))
+}
+
+/// Returns a function's name without the hash that rustc puts behind it.
+pub(super) fn function(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((stem, hash)) if hash.len() == 16 && hash.chars().all(|c| c.is_ascii_hexdigit()) => {
+            stem
+        }
+        _ => name,
+    }
 }
 
 /// Lists the breakpoints that never bound, and why.
@@ -264,7 +286,7 @@ fn locals(locals: &[Variable]) -> String {
 
 fn stack(seat: &Seat, frames: &[Frame]) -> String {
     let shown = frames.iter().take(FRAMES).enumerate().map(|(index, frame)| {
-        format!("  #{index} {} {} [frame {}]", frame.name, place(seat, frame), frame.id)
+        format!("  #{index} {} {} [frame {}]", function(&frame.name), place(seat, frame), frame.id)
     });
     let mut text = format!("stack:\n{}", shown.collect::<Vec<_>>().join("\n"));
     // What runs a test or handles a panic hides the user's own frames behind its own.
@@ -280,7 +302,7 @@ fn stack(seat: &Seat, frames: &[Frame]) -> String {
         let _ = write!(
             text,
             "\n  first in the work folder: #{index} {} {} [frame {}]",
-            frame.name,
+            function(&frame.name),
             place(seat, frame),
             frame.id
         );
@@ -295,7 +317,7 @@ fn stack(seat: &Seat, frames: &[Frame]) -> String {
 pub(super) fn frames(seat: &Seat, frames: &[Frame]) -> Value {
     let each = frames.iter().map(|frame| {
         let file = frame.path.as_deref().map(|path| shown(seat.folder.root(), path));
-        json!({ "id": frame.id, "name": frame.name, "file": file, "line": frame.line })
+        json!({ "id": frame.id, "name": function(&frame.name), "file": file, "line": frame.line })
     });
     each.collect()
 }

@@ -42,6 +42,17 @@ pub enum End {
     Closed,
 }
 
+/// A place in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the adapter names it.
+    pub path: Option<String>,
+    /// The line, from 1.
+    pub line: i64,
+    /// The function.
+    pub function: String,
+}
+
 /// A stop of one limb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Halt {
@@ -151,8 +162,8 @@ pub(super) struct Book {
     /// Is everything that belonged to it gone.
     pub(super) gone: bool,
     pub(super) evaluating: Option<(String, Instant)>,
-    /// Where it last stood, in words.
-    pub(super) last_place: Option<String>,
+    /// Where it last stood.
+    pub(super) last_place: Option<Place>,
     references: HashMap<i64, Target>,
     last_stop: u64,
     next_limb: usize,

@@ -43,6 +43,7 @@ pub(super) async fn say(session: Arc<Session>, tree: Option<Arc<dyn ProcessTree>
     }
     session.close_links();
     let Some(tree) = tree else { return };
+    session.keep_words(&*tree);
     let mut ended = tree.ended();
     let leaving = if attached { DETACHING } else { LEAVING };
     let _ = timeout(leaving, ended.wait_for(Option::is_some)).await;

@@ -118,6 +118,7 @@ impl Session {
             body => body?,
         };
         let mut raw = bodies::variables(&body);
+        raw.retain(|variable| !self.spec.not_variables.contains(&variable.name));
         // One that pages gave what was asked; one that does not gave all.
         if raw.len() > most {
             raw = raw.into_iter().skip(start).collect();

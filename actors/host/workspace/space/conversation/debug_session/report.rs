@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::bodies::{self, RawVariable, Thread};
-use super::book::{NotNow, ROOT, What, outer_thread};
+use super::book::{NotNow, Place, ROOT, What, outer_thread};
 use super::session::{AskError, Session};
 use super::start::can;
 
@@ -152,7 +152,7 @@ async fn look_around(
     report.frames = frames;
     if let Some(frame) = report.frames.first() {
         let place =
-            format!("{}:{} in {}", frame.path.as_deref().unwrap_or("?"), frame.line, frame.name);
+            Place { path: frame.path.clone(), line: frame.line, function: frame.name.clone() };
         let (path, line) = (frame.path.clone().unwrap_or_default(), frame.line);
         session.change(|book| {
             book.last_place = Some(place);

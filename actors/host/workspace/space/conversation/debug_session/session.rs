@@ -8,7 +8,7 @@
 //! It keeps no process alive: the tree is the actor's, so that it goes with the actor.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::DebugSessionMsg;
 use super::bodies;
-use super::book::{Book, Effect, End, NotNow, ROOT};
+use super::book::{Book, Effect, End, NotNow, Place, ROOT};
 use super::breakpoints::{Mark, SharedWishes};
 use super::children;
 use super::link::{Link, Unanswered};
@@ -76,6 +76,10 @@ pub struct Session {
     /// What the adapter said beside that.
     console: Mutex<Output>,
     tree: Mutex<Option<Weak<dyn ProcessTree>>>,
+    /// The end of its process's stderr, once that is gone.
+    stderr: Mutex<String>,
+    /// Pipes of its process that are still read.
+    pub(super) pipes: AtomicUsize,
 }
 
 impl std::fmt::Debug for Session {
@@ -123,6 +127,8 @@ impl Session {
             output: Mutex::default(),
             console: Mutex::default(),
             tree: Mutex::new(None),
+            stderr: Mutex::default(),
+            pipes: AtomicUsize::new(0),
         });
         session.change(|_| ());
         session
@@ -162,9 +168,9 @@ impl Session {
         self.look(|book| book.exit_code)
     }
 
-    /// Returns where it last stood, in words.
+    /// Returns where it last stood.
     #[must_use]
-    pub fn last_place(&self) -> Option<String> {
+    pub fn last_place(&self) -> Option<Place> {
         self.look(|book| book.last_place.clone())
     }
 
@@ -215,7 +221,7 @@ impl Session {
     pub fn last_words(&self) -> String {
         let said = lock(&self.console).last_lines(TAIL);
         let tree = lock(&self.tree).as_ref().and_then(Weak::upgrade);
-        let ring = tree.map(|tree| tree.ring_tail(TAIL)).unwrap_or_default();
+        let ring = tree.map_or_else(|| lock(&self.stderr).clone(), |tree| tree.ring_tail(TAIL));
         let pieces = [said, ring.trim_end().to_owned(), lock(&self.output).last_lines(TAIL)];
         pieces.into_iter().filter(|piece| !piece.trim().is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -408,6 +414,16 @@ impl Session {
         })
     }
 
+    /// Keeps what the adapter's process said last, since it is about to be gone.
+    pub(super) fn keep_words(&self, tree: &dyn ProcessTree) {
+        *lock(&self.stderr) = tree.ring_tail(TAIL);
+    }
+
+    fn is_read_out(&self) -> bool {
+        self.pipes.load(Ordering::Relaxed) == 0
+            && !self.link(ROOT).is_some_and(|link| link.is_open())
+    }
+
     /// Takes the adapter's process.
     pub(super) fn launched(self: &Arc<Self>, tree: &Arc<dyn ProcessTree>) {
         *lock(&self.tree) = Some(Arc::downgrade(tree));
@@ -420,8 +436,8 @@ impl Session {
             };
             // What it sent before is read first.
             let _ = tokio::time::timeout(Duration::from_millis(200), async {
-                while session.link(ROOT).is_some_and(|link| link.is_open()) {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                while !session.is_read_out() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             })
             .await;

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dap_types::{
@@ -239,6 +240,7 @@ async fn reach(
                     let address = format!("127.0.0.1:{}", listener.port());
                     let (tree, _, from) = launch(session, process, &wires, &address).await?;
                     for pipe in from.into_values() {
+                        session.pipes.fetch_add(1, Ordering::Relaxed);
                         tokio::spawn(pump(Arc::clone(session), pipe));
                     }
                     ended = Some(tree.ended());
@@ -278,11 +280,12 @@ async fn launch(
         leftovers: Leftovers::Kill,
     };
     let launched = session.means.launch.launch(order).await.map_err(|error| error.to_string())?;
-    session.launched(&launched.tree);
     let tree = Arc::clone(&launched.tree);
     let owned = DebugSessionMsg::Launched(session.number, launched.tree);
-    // Without an owner it is dropped here, and with it the process.
+    // Without an owner it is dropped here, and with it the process. The owner has it
+    // before it can be told that it ended.
     session.means.actor.cast(owned).map_err(|_| "the conversation is over".to_owned())?;
+    session.launched(&tree);
     Ok((tree, launched.to_process, launched.from_process))
 }
 
@@ -295,7 +298,10 @@ async fn pump(session: Arc<Session>, mut pipe: PipeReader) {
             () = session.owner.cancelled() => return,
         };
         match read {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => {
+                session.pipes.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
             Ok(read) => {
                 session.wrote(&String::from_utf8_lossy(buffer.get(..read).unwrap_or_default()));
             }

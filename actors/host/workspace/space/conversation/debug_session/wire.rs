@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    fn fault(message: Value, body: Value) -> String {
+    fn fault(message: &Value, body: &Value) -> String {
         let response = json!({"type": "response", "request_seq": 1, "success": false,
             "command": "next", "message": message, "body": body});
         match read(response.to_string().as_bytes()).unwrap() {
@@ -232,7 +232,7 @@ mod tests {
             (json!(null), error(json!({})), "it refused `next` without a word"),
             (json!({"odd": 1}), json!([1]), "it refused `next` without a word"),
         ] {
-            assert_eq!(fault(message, body), expected);
+            assert_eq!(fault(&message, &body), expected);
         }
     }
 
