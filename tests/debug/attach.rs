@@ -49,7 +49,7 @@ fn python_that_counts(home: &Home) -> Option<(Debugged, Running, u16)> {
 }
 
 /// Attaches, as soon as somebody listens.
-fn attached(debug: &mut Debugged, arguments: Value) -> String {
+fn attached(debug: &mut Debugged, arguments: &Value) -> String {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let result = debug.call("attach", arguments.clone());
@@ -66,13 +66,13 @@ fn a_python_program_is_left_alive_by_terminate_and_by_our_death() {
     let home = Home::new();
     let Some((mut debug, counts, port)) = python_that_counts(&home) else { return };
     debug.done("breakpoints", json!({ "file": "counts.py", "lines": [4] }));
-    let text = attached(&mut debug, json!({ "port": port }));
+    let text = attached(&mut debug, &json!({ "port": port }));
     assert!(text.contains("stopped: breakpoint") && text.contains("counts.py:4"), "{text}");
     let (text, _) = debug.done("terminate", json!({}));
     assert!(text.contains("detached"), "{text}");
     assert!(lives(counts.pid()));
     // Again, and now it is we who die, while it is stopped.
-    let text = attached(&mut debug, json!({ "port": port }));
+    let text = attached(&mut debug, &json!({ "port": port }));
     assert!(text.contains("stopped"), "{text}");
     debug.session.process.signal(nix::sys::signal::Signal::SIGKILL);
     debug.session.process.wait();
@@ -110,12 +110,12 @@ fn a_go_program_is_left_running() {
     let dlv = Running(child);
     let mut debug = Debugged { session: home.session(&dir, &[]), dir };
     debug.done("breakpoints", json!({ "file": "main.go", "lines": [7] }));
-    let text = attached(&mut debug, json!({ "port": port }));
+    let text = attached(&mut debug, &json!({ "port": port }));
     assert!(text.contains("main.go:7"), "{text}");
     let (text, _) = debug.done("terminate", json!({}));
     assert!(text.contains("detached"), "{text}");
     assert!(lives(dlv.pid()), "the server of many clients lives");
-    let text = attached(&mut debug, json!({ "port": port, "wait_seconds": 1 }));
+    let text = attached(&mut debug, &json!({ "port": port, "wait_seconds": 1 }));
     assert!(text.contains("stopped") || text.contains("running"), "{text}");
     assert!(debug.session.end().success());
     assert!(lives(dlv.pid()));

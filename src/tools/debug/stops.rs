@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use hostler_actors::host::workspace::space::conversation::debug_session::book::{End, Place};
+use hostler_actors::host::workspace::space::conversation::debug_session::book::Place;
 use hostler_actors::host::workspace::space::conversation::debug_session::output::Piece;
+use hostler_actors::host::workspace::space::conversation::debug_session::refusal::End;
 use hostler_actors::host::workspace::space::conversation::debug_session::report::{
     Frame, StopReport, Variable,
 };

@@ -9,15 +9,19 @@
 //! The tricky thing: a session that is over frees its place by itself, but only once
 //! its process is gone, so whoever begins meanwhile waits for that and for nothing else.
 
+pub mod adapter;
 pub mod bodies;
 pub mod book;
 pub mod breakpoints;
 mod children;
+mod configure;
 pub mod desk;
 mod goodbye;
+mod hearing;
 pub mod inspect;
 pub mod link;
 pub mod output;
+pub mod refusal;
 pub mod report;
 pub mod session;
 pub mod spec;
@@ -28,17 +32,24 @@ pub mod travel;
 mod wire;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ports::{Launch, ProcessTree, Sockets};
 use crate::status::StatusEntry;
-use book::End;
+use adapter::Started;
 use desk::{NotBegun, Shared};
+use refusal::End;
 use session::{Means, Session};
-use spec::SessionSpec;
+use spec::{Kind, SessionSpec};
+
+/// How long an adapter is kept ready after one was lost: `spec/operations.md`.
+const READY: Duration = Duration::from_secs(60);
+/// How long a killed tree may take to be empty.
+const EMPTY: Duration = Duration::from_secs(3);
 
 /// What the actor understands.
 #[derive(Debug)]
@@ -53,6 +64,12 @@ pub enum DebugSessionMsg {
     Expired(u64),
     /// Says that nothing of a session is left.
     Gone(u64),
+    /// Brings an adapter that was started in the place of a session's lost one.
+    Ready(u64, Started),
+    /// Lets the adapter go that was kept ready after a session.
+    Unwanted(u64),
+    /// Says that what was kept ready is gone.
+    Dismissed,
     /// Ends the session and the actor.
     End(RpcReplyPort<()>),
 }
@@ -86,6 +103,8 @@ pub struct State {
     shared: Arc<Shared>,
     status: Arc<StatusEntry>,
     held: Option<Held>,
+    /// An adapter for the next launch, and the session whose it replaces.
+    ready: Option<(u64, Started)>,
     /// Who wants to begin once the last one is gone.
     next: Vec<(Box<SessionSpec>, RpcReplyPort<Begun>)>,
     ending: Option<RpcReplyPort<()>>,
@@ -107,7 +126,16 @@ impl Actor for DebugSession {
     ) -> Result<State, ActorProcessingErr> {
         let DebugSessionArgs { launch, sockets, shared, status } = args;
         let status = Arc::new(status);
-        Ok(State { launch, sockets, shared, status, held: None, next: Vec::new(), ending: None })
+        Ok(State {
+            launch,
+            sockets,
+            shared,
+            status,
+            held: None,
+            ready: None,
+            next: Vec::new(),
+            ending: None,
+        })
     }
 
     async fn handle(
@@ -140,6 +168,13 @@ impl Actor for DebugSession {
                 }
             }
             DebugSessionMsg::Gone(number) => state.gone(&myself, number),
+            DebugSessionMsg::Ready(number, started) => state.keep_ready(&myself, number, started),
+            DebugSessionMsg::Unwanted(number) => {
+                if state.ready.take_if(|(of, _)| *of == number).is_some() {
+                    state.status.update(|row| row.pid = None);
+                }
+            }
+            DebugSessionMsg::Dismissed => state.ended(&myself),
             DebugSessionMsg::End(reply) => {
                 state.ending = Some(reply);
                 match &state.held {
@@ -176,7 +211,10 @@ impl State {
 
     fn start(&mut self, myself: &ActorRef<DebugSessionMsg>, spec: SessionSpec) -> Arc<Session> {
         let number = self.shared.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        // One that is not wanted goes: what is wanted now is known.
+        let ready = self.ready.take().map(|(_, started)| started);
         let means = Means {
+            ready: Mutex::new(ready.filter(|started| started.fits(&spec))),
             launch: Arc::clone(&self.launch),
             sockets: Arc::clone(&self.sockets),
             wishes: Arc::clone(&self.shared.wishes),
@@ -217,12 +255,54 @@ impl State {
         if self.ending.is_some() {
             return self.ended(myself);
         }
+        let lost = held.session.look(|book| matches!(book.over, Some(End::Lost(_))));
+        if lost && held.session.spec.kind == Kind::Launch && self.next.is_empty() {
+            self.replace(myself, &held.session);
+        }
         for (spec, reply) in std::mem::take(&mut self.next) {
             self.begin(myself, spec, reply);
         }
     }
 
+    /// Starts an adapter in the place of a lost one, so that the next launch is quick.
+    /// The debuggee is not run again: whoever wants that says so.
+    fn replace(&self, myself: &ActorRef<DebugSessionMsg>, session: &Arc<Session>) {
+        let (launch, sockets) = (Arc::clone(&self.launch), Arc::clone(&self.sockets));
+        let (session, myself) = (Arc::clone(session), myself.clone());
+        tokio::spawn(async move {
+            match adapter::start(&*launch, &*sockets, &session.spec).await {
+                Ok(started) => {
+                    let _ = myself.cast(DebugSessionMsg::Ready(session.number, started));
+                }
+                // The next launch tries again, and says why not.
+                Err(why) => tracing::info!("a lost debug adapter was not started again: {why}"),
+            }
+        });
+    }
+
+    fn keep_ready(&mut self, myself: &ActorRef<DebugSessionMsg>, number: u64, started: Started) {
+        if self.held.is_some() || self.ending.is_some() {
+            return;
+        }
+        let pid = started.tree.pid();
+        self.status.update(|row| {
+            row.pid = Some(pid);
+            row.restarts += 1;
+        });
+        self.ready = Some((number, started));
+        myself.send_after(READY, move || DebugSessionMsg::Unwanted(number));
+    }
+
     fn ended(&mut self, myself: &ActorRef<DebugSessionMsg>) {
+        if let Some((_, Started { tree, .. })) = self.ready.take() {
+            let myself = myself.clone();
+            tokio::spawn(async move {
+                tree.kill();
+                let _ = tokio::time::timeout(EMPTY, tree.emptied().wait_for(|empty| *empty)).await;
+                let _ = myself.cast(DebugSessionMsg::Dismissed);
+            });
+            return;
+        }
         if let Some(reply) = self.ending.take() {
             let _ = reply.send(());
         }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::bodies::{self, Stopped};
 use super::breakpoints::Marks;
+use super::refusal::{End, NotNow};
 
 /// The limb that was launched or attached to.
 pub(super) const ROOT: usize = 0;
@@ -24,23 +25,6 @@ const PER_STOP: i64 = 100_000;
 const PER_LIMB: i64 = 1_000_000_000;
 /// Other stops that are listed beside the one that is reported.
 const MOST_OTHERS: usize = 16;
-
-/// Why a session is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The debuggee ended.
-    Finished,
-    /// Somebody asked for it.
-    Terminated,
-    /// Its time was up.
-    Expired,
-    /// It never began; in the adapter's words.
-    NotStarted(String),
-    /// The adapter died or left.
-    Lost(String),
-    /// The conversation is over.
-    Closed,
-}
 
 /// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,51 +78,6 @@ pub(super) struct Target {
     pub(super) what: What,
     pub(super) id: i64,
     halt: u64,
-}
-
-/// Why something cannot be asked now.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotNow {
-    /// It runs.
-    #[error("the program is running; `pause` it, or wait for a breakpoint with `continue`")]
-    Running,
-    /// It is not there yet.
-    #[error("the session is still starting ({0})")]
-    Starting(&'static str),
-    /// It is over.
-    #[error("the debug session is over")]
-    Over,
-    /// The reference is from another stop.
-    #[error(
-        "{0} belongs to an earlier stop, and the program has moved on: call `stack` for the frames of this one"
-    )]
-    Stale(i64),
-    /// There never was such a reference.
-    #[error(
-        "there is no {what} {id}; `stack` gives frame ids, `scopes` and `variables` give references"
-    )]
-    Unknown {
-        /// Frame or reference.
-        what: &'static str,
-        /// What was given.
-        id: i64,
-    },
-    /// The one is given where the other is wanted.
-    #[error("{id} is a {is}, not a {wanted}")]
-    OtherKind {
-        /// What was given.
-        id: i64,
-        /// What it is.
-        is: &'static str,
-        /// What is wanted.
-        wanted: &'static str,
-    },
-    /// An evaluation has not come back.
-    #[error(
-        "`{0}` is still being evaluated, and the adapter answers nothing else meanwhile: wait and \
-         try again, or `terminate` the session"
-    )]
-    Evaluating(String),
 }
 
 /// What somebody who waits must know of an event.

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::bodies;
+use super::configure::configure;
 use super::link::Link;
 use super::session::Session;
-use super::start::{configure, initialize};
+use super::start::initialize;
 
 /// Takes a `startDebugging` request.
 pub(super) fn follow(session: &Arc<Session>, link: &Arc<Link>, seq: i64, arguments: &Value) {

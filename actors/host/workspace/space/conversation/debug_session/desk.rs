@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ractor::ActorRef;
 
 use super::DebugSessionMsg;
-use super::book::End;
 use super::breakpoints::SharedWishes;
+use super::refusal::End;
 use super::session::Session;
 use super::spec::SessionSpec;
 

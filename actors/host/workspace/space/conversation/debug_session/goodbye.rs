@@ -8,15 +8,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dap_types::DisconnectArguments;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::book::{End, ROOT};
+use super::book::ROOT;
 use super::breakpoints;
 use super::link::Link;
+use super::refusal::End;
 use super::session::Session;
 use super::spec::Kind;
-use super::start::disconnect;
 use crate::ports::ProcessTree;
 
 /// How long a request may take that frees a target.
@@ -69,4 +70,15 @@ async fn free(session: &Session, link: &Arc<Link>) {
         let arguments: Value = json!({ "threadId": thread.unwrap_or(0) });
         let _ = link.ask("continue", arguments, FREEING).await;
     }
+}
+
+/// Returns the arguments of `disconnect`. Whether the debuggee goes is always said:
+/// what is left out, every adapter decides for itself.
+fn disconnect(terminate_debuggee: bool) -> Value {
+    let arguments = DisconnectArguments {
+        restart: Some(false),
+        terminate_debuggee: Some(terminate_debuggee),
+        suspend_debuggee: None,
+    };
+    serde_json::to_value(arguments).unwrap_or_default()
 }

@@ -12,12 +12,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::bodies::{self, Thread};
-use super::book::{NotNow, What, outer_thread};
+use super::book::{What, outer_thread};
 use super::breakpoints::{SourceFile, Wish};
+use super::configure::{place, set_exceptions};
 use super::link::Unanswered;
+use super::refusal::NotNow;
 use super::report::{At, Frame, Variable, frames, known};
 use super::session::{AskError, Session};
-use super::start::{place, set_exceptions};
 
 /// Threads that are listed at most, the stopped one first.
 const MOST_THREADS: usize = 50;

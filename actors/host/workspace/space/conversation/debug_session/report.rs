@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::bodies::{self, RawVariable, Thread};
-use super::book::{NotNow, Place, ROOT, What, outer_thread};
+use super::book::{Place, ROOT, What, outer_thread};
+use super::configure::can;
+use super::refusal::NotNow;
 use super::session::{AskError, Session};
-use super::start::can;
 
 /// Frames that a report asks for.
 const FRAMES: usize = 20;

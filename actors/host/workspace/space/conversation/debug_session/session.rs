@@ -1,8 +1,8 @@
 //! One debug session, as its callers, its tasks and its actor share it.
 //!
-//! Everything that adapters say arrives here and is entered into the book under its
-//! lock, in order: a `stopped` that comes before the answer to a step is known before
-//! that answer is. The actor is told of the end and sees to it; it is not asked by
+//! What it hears (`hearing`) is entered into the book under its lock, in order: a
+//! `stopped` that comes before the answer to a step is known before that answer is.
+//! The actor is told of the end and sees to it; it is not asked by
 //! anybody who only wants to look.
 //!
 //! It keeps no process alive: the tree is the actor's, so that it goes with the actor.
@@ -19,23 +19,21 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::DebugSessionMsg;
+use super::adapter::Started;
 use super::bodies;
-use super::book::{Book, Effect, End, NotNow, Place, ROOT};
+use super::book::{Book, Place, ROOT};
 use super::breakpoints::{Mark, SharedWishes};
-use super::children;
 use super::link::{Link, Unanswered};
 use super::output::{Output, Piece};
+use super::refusal::{End, NotNow};
 use super::spec::{Kind, SessionSpec};
-use super::wire::Message;
-use crate::ports::{Duplex, Launch, ProcessTree, Sockets};
+use crate::ports::{Launch, ProcessTree, Sockets};
 use crate::status::StatusEntry;
 
 /// Bytes of new output in a report.
 const REPORTED: usize = 1500;
 /// Lines of output beside an error.
 const TAIL: usize = 20;
-/// How long the end of a process may come after the end of its connection.
-const END_BOUND: Duration = Duration::from_secs(1);
 
 /// Why a question was not answered.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -56,6 +54,8 @@ pub(super) struct Means {
     /// Stops of all sessions of the conversation.
     pub(super) stops: Arc<AtomicU64>,
     pub(super) status: Arc<StatusEntry>,
+    /// An adapter that was kept ready for it.
+    pub(super) ready: Mutex<Option<Started>>,
     pub(super) actor: ActorRef<DebugSessionMsg>,
 }
 
@@ -70,12 +70,12 @@ pub struct Session {
     begun: Instant,
     book: Mutex<Book>,
     changed: watch::Sender<()>,
-    links: Mutex<BTreeMap<usize, Arc<Link>>>,
+    pub(super) links: Mutex<BTreeMap<usize, Arc<Link>>>,
     /// What the debuggee wrote.
-    output: Mutex<Output>,
+    pub(super) output: Mutex<Output>,
     /// What the adapter said beside that.
-    console: Mutex<Output>,
-    tree: Mutex<Option<Weak<dyn ProcessTree>>>,
+    pub(super) console: Mutex<Output>,
+    pub(super) tree: Mutex<Option<Weak<dyn ProcessTree>>>,
     /// The end of its process's stderr, once that is gone.
     stderr: Mutex<String>,
     /// Pipes of its process that are still read.
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -298,49 +298,6 @@ impl Session {
         }
     }
 
-    /// Speaks to a limb's adapter over a connection.
-    pub(super) fn serve(self: &Arc<Self>, limb: usize, duplex: Duplex) -> Arc<Link> {
-        let (link, writing) = Link::new(duplex.write);
-        tokio::spawn(writing);
-        lock(&self.links).insert(limb, Arc::clone(&link));
-        let (session, reader) = (Arc::clone(self), Arc::clone(&link));
-        tokio::spawn(async move {
-            let on = {
-                let (session, link) = (Arc::clone(&session), Arc::clone(&reader));
-                move |message| session.on_message(limb, &link, message)
-            };
-            tokio::select! {
-                broken = Arc::clone(&reader).read_all(duplex.read, on) => {
-                    session.connection_ended(limb, &reader, broken).await;
-                }
-                () = session.owner.cancelled() => reader.close(),
-            }
-        });
-        link
-    }
-
-    fn on_message(self: &Arc<Self>, limb: usize, link: &Arc<Link>, message: Message) {
-        match message {
-            Message::Event { event, body } if event == "output" => self.on_output(&body),
-            Message::Event { event, body } => {
-                match self.change(|book| book.on_event(limb, &event, &body)) {
-                    Some(Effect::Finished) => self.end(End::Finished),
-                    Some(Effect::ChildGone(child)) => self.drop_link(child),
-                    None => {}
-                }
-            }
-            Message::Request { seq, command, arguments } if command == "startDebugging" => {
-                children::follow(self, link, seq, &arguments);
-            }
-            // An adapter may wait for ever for an answer that does not come.
-            Message::Request { seq, command, .. } => {
-                let why = format!("this client does not serve `{command}`");
-                link.answer(seq, &command, Err(&why));
-            }
-            Message::Answer { .. } => {}
-        }
-    }
-
     pub(super) fn drop_link(&self, limb: usize) {
         if let Some(link) = lock(&self.links).remove(&limb) {
             link.close();
@@ -354,97 +311,14 @@ impl Session {
         }
     }
 
-    fn on_output(&self, body: &Value) {
-        let Some(text) = bodies::text(body, "output") else { return };
-        match body.get("category").and_then(Value::as_str).unwrap_or("console") {
-            "telemetry" => {}
-            "stdout" | "stderr" => self.wrote(&text),
-            _ => self.said(&text),
-        }
-    }
-
     /// Takes what the debuggee wrote.
     pub(super) fn wrote(&self, text: &str) {
         lock(&self.output).push(text);
     }
 
-    /// Takes what the adapter said. Once the program runs that is for its user too:
-    /// lldb-dap prints log messages there.
-    fn said(&self, text: &str) {
-        if let Some(code) = self.spec.exit_line.as_deref().and_then(|line| code_after(line, text)) {
-            self.change(|book| book.exit_code = book.exit_code.or(Some(code)));
-        }
-        lock(&self.console).push(text);
-        if self.look(|book| book.usable().is_ok()) {
-            self.wrote(text);
-        }
-    }
-
-    async fn connection_ended(&self, limb: usize, link: &Arc<Link>, broken: Option<String>) {
-        if limb != ROOT {
-            self.change(|book| book.limbs.remove(&limb));
-            self.drop_link(limb);
-            return;
-        }
-        if let Some(broken) = broken {
-            return self.end(End::Lost(format!("the adapter {broken}")));
-        }
-        // Whoever is still connecting tries again, or says why not.
-        if !link.was_heard() && self.spec.process().is_none() {
-            return;
-        }
-        // Its process says more of its end than its pipe does.
-        let over = tokio::time::timeout(END_BOUND, self.until_over());
-        if over.await.is_err() {
-            self.end(self.loss("the adapter closed its connection".to_owned()));
-        }
-    }
-
-    /// Returns how the session ends when its adapter has gone by itself.
-    fn loss(&self, why: String) -> End {
-        self.look(|book| {
-            let finished = book.limbs.get(&ROOT).is_some_and(|root| root.terminated);
-            if finished && book.starting.is_none() {
-                End::Finished
-            } else if book.starting.is_some() {
-                End::NotStarted(why)
-            } else {
-                End::Lost(why)
-            }
-        })
-    }
-
     /// Keeps what the adapter's process said last, since it is about to be gone.
     pub(super) fn keep_words(&self, tree: &dyn ProcessTree) {
         *lock(&self.stderr) = tree.ring_tail(TAIL);
-    }
-
-    fn is_read_out(&self) -> bool {
-        self.pipes.load(Ordering::Relaxed) == 0
-            && !self.link(ROOT).is_some_and(|link| link.is_open())
-    }
-
-    /// Takes the adapter's process.
-    pub(super) fn launched(self: &Arc<Self>, tree: &Arc<dyn ProcessTree>) {
-        *lock(&self.tree) = Some(Arc::downgrade(tree));
-        self.means.status.update(|row| row.pid = Some(tree.pid()));
-        let (session, mut ended) = (Arc::clone(self), tree.ended());
-        tokio::spawn(async move {
-            let ended = tokio::select! {
-                ended = ended.wait_for(Option::is_some) => ended.ok().and_then(|ended| *ended),
-                () = session.owner.cancelled() => return,
-            };
-            // What it sent before is read first.
-            let _ = tokio::time::timeout(Duration::from_millis(200), async {
-                while !session.is_read_out() {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-            })
-            .await;
-            if let Some(ended) = ended {
-                session.end(session.loss(format!("the adapter's process {ended}")));
-            }
-        });
     }
 
     /// Says whether the debuggee lives on without us.
@@ -458,31 +332,4 @@ impl Session {
 pub(super) fn filters(capabilities: &Value) -> Vec<(String, bool)> {
     let read = |of: &Value| Some((bodies::text(of, "filter")?, bodies::truth(of, "default")));
     bodies::list(capabilities, "exceptionBreakpointFilters").filter_map(read).collect()
-}
-
-/// Reads the number that follows some words.
-fn code_after(words: &str, text: &str) -> Option<i64> {
-    let (_, rest) = text.split_once(words)?;
-    let digits: String = rest
-        .trim_start()
-        .chars()
-        .enumerate()
-        .take_while(|(at, char)| char.is_ascii_digit() || *at == 0 && *char == '-')
-        .map(|(_, char)| char)
-        .collect();
-    digits.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_exit_code_is_read_from_a_line() {
-        let words = "has exited with status";
-        assert_eq!(code_after(words, "Process 12 has exited with status 3\n"), Some(3));
-        assert_eq!(code_after(words, "Process 12 has exited with status -1."), Some(-1));
-        assert_eq!(code_after(words, "has exited with status x"), None);
-        assert_eq!(code_after(words, "Detaching"), None);
-    }
 }

@@ -25,7 +25,7 @@ pub enum Reach {
 }
 
 /// An adapter's process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdapterProcess {
     /// The program, resolved.
     pub program: PathBuf,

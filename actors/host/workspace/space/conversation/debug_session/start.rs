@@ -6,28 +6,24 @@
 //! over by then. So whatever comes first decides, and the end of the session and the
 //! deadline are always among it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use dap_types::{
-    DisconnectArguments, InitializeRequestArguments, SetExceptionBreakpointsArguments,
-};
+use dap_types::InitializeRequestArguments;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 
 use super::DebugSessionMsg;
-use super::bodies;
-use super::book::{End, ROOT};
-use super::breakpoints::{self, SourceFile, Wish};
+use super::adapter::{self, Started};
+use super::book::ROOT;
+use super::configure::configure;
 use super::link::{Call, Link, Unanswered};
-use super::session::{AskError, Session, filters};
-use super::spec::{ADDRESS, AdapterProcess, Reach};
-use crate::ports::{
-    Duplex, LaunchOrder, Leftovers, Listening, Owner, PipeReader, Posture, ProcessTree, Wire,
-};
+use super::refusal::End;
+use super::session::Session;
+use super::spec::Reach;
+use crate::ports::{Duplex, Listening, PipeReader};
 
 /// How often a peer that takes a connection and drops it is tried again.
 const ATTEMPTS: usize = 3;
@@ -164,12 +160,12 @@ async fn await_initialized(
 }
 
 async fn shake_hands(session: &Arc<Session>) -> Result<Arc<Link>, String> {
-    let mut listening = None;
+    let mut listener = None;
     let mut attempt = 0;
     loop {
         attempt += 1;
         step(session, "connecting to the adapter");
-        let duplex = reach(session, &mut listening).await?;
+        let duplex = reach(session, &mut listener).await?;
         let link = session.serve(ROOT, duplex);
         step(session, "waiting for the adapter's handshake");
         match initialize(session, ROOT).await {
@@ -209,84 +205,51 @@ fn may_retry(session: &Session) -> bool {
 /// Gets a connection to the adapter, which is started on the first attempt.
 async fn reach(
     session: &Arc<Session>,
-    listening: &mut Option<Box<dyn Listening>>,
+    listener: &mut Option<Box<dyn Listening>>,
 ) -> Result<Duplex, String> {
-    match &session.spec.reach {
-        Reach::Listens(port) => {
-            let connected = session.means.sockets.connect(*port).await;
-            connected.map_err(|error| {
-                format!("port {port} of this machine cannot be reached: {error}; is the program started there, and listening?")
-            })
-        }
-        Reach::Stdio(process) => {
-            let wires = [(0, Wire::ToProcess), (1, Wire::FromProcess), (2, Wire::Ring)];
-            let (_, mut to, mut from) = launch(session, process, &wires, "").await?;
-            match (to.remove(&0), from.remove(&1)) {
-                (Some(write), Some(read)) => Ok(Duplex { read, write }),
-                _ => Err("internal error: the launcher gave no pipes".to_owned()),
-            }
-        }
-        Reach::DialsUs(process) => {
-            let mut ended = None;
-            let listener = match listening {
-                Some(listener) => listener,
-                None => {
-                    let made = session.means.sockets.listen().await;
-                    let listener = listening.insert(
-                        made.map_err(|error| format!("no port can be listened on: {error}"))?,
-                    );
-                    // Its stdin is the debuggee's too, and so are its other pipes.
-                    let wires = [(0, Wire::Null), (1, Wire::FromProcess), (2, Wire::FromProcess)];
-                    let address = format!("127.0.0.1:{}", listener.port());
-                    let (tree, _, from) = launch(session, process, &wires, &address).await?;
-                    for pipe in from.into_values() {
-                        session.pipes.fetch_add(1, Ordering::Relaxed);
-                        tokio::spawn(pump(Arc::clone(session), pipe));
-                    }
-                    ended = Some(tree.ended());
-                    listener
-                }
-            };
-            // If it dies instead of dialling, the session ends and this wait with it.
-            drop(ended);
-            listener.accept().await.map_err(|error| format!("no connection came in: {error}"))
-        }
+    if let Reach::Listens(port) = session.spec.reach {
+        let connected = session.means.sockets.connect(port).await;
+        return connected.map_err(|error| {
+            format!(
+                "port {port} of this machine cannot be reached: {error}; is the program started \
+                 there, and listening?"
+            )
+        });
     }
+    if listener.is_none() {
+        let started = own(session).await?;
+        if let Some(duplex) = started.duplex {
+            return Ok(duplex);
+        }
+        *listener = started.listener;
+    }
+    let Some(listener) = listener else {
+        return Err("internal error: the launcher gave no pipes".to_owned());
+    };
+    // If it dies instead of dialling, the session ends and this wait with it.
+    listener.accept().await.map_err(|error| format!("no connection came in: {error}"))
 }
 
-type Ends =
-    (Arc<dyn ProcessTree>, BTreeMap<i32, crate::ports::PipeWriter>, BTreeMap<i32, PipeReader>);
-
-async fn launch(
-    session: &Arc<Session>,
-    process: &AdapterProcess,
-    wires: &[(i32, Wire)],
-    address: &str,
-) -> Result<Ends, String> {
-    let filled = |arg: &std::ffi::OsString| match arg.to_str() {
-        Some(text) if text.contains(ADDRESS) => text.replace(ADDRESS, address).into(),
-        _ => arg.clone(),
+/// Starts the adapter's process, or takes the one that is ready.
+async fn own(session: &Arc<Session>) -> Result<Started, String> {
+    let ready = session.means.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut started = match ready {
+        Some(ready) => ready,
+        None => {
+            let (launch, sockets) = (&*session.means.launch, &*session.means.sockets);
+            adapter::start(launch, sockets, &session.spec).await?
+        }
     };
-    let order = LaunchOrder {
-        label: session.spec.adapter.clone(),
-        program: process.program.clone(),
-        args: process.args.iter().map(filled).collect(),
-        cwd: process.cwd.clone(),
-        env: process.env.clone(),
-        wires: wires.iter().copied().collect(),
-        // A conversation outlives its runs, and so does its debug session.
-        owner: Owner::Host,
-        posture: Posture::Writable,
-        leftovers: Leftovers::Kill,
-    };
-    let launched = session.means.launch.launch(order).await.map_err(|error| error.to_string())?;
-    let tree = Arc::clone(&launched.tree);
-    let owned = DebugSessionMsg::Launched(session.number, launched.tree);
+    let owned = DebugSessionMsg::Launched(session.number, Arc::clone(&started.tree));
     // Without an owner it is dropped here, and with it the process. The owner has it
     // before it can be told that it ended.
     session.means.actor.cast(owned).map_err(|_| "the conversation is over".to_owned())?;
-    session.launched(&tree);
-    Ok((tree, launched.to_process, launched.from_process))
+    session.launched(&started.tree);
+    for pipe in started.pipes.drain(..) {
+        session.pipes.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(pump(Arc::clone(session), pipe));
+    }
+    Ok(started)
 }
 
 /// Takes what an adapter's process writes beside the protocol.
@@ -345,127 +308,4 @@ pub(super) async fn initialize(session: &Session, limb: usize) -> Result<(), Una
         }
     });
     Ok(())
-}
-
-/// Says whether an adapter can do something, and is believed.
-pub(super) fn can(session: &Session, limb: usize, capability: &str) -> bool {
-    !session.spec.distrust.iter().any(|name| name == capability)
-        && session.look(|book| {
-            let of = book.limbs.get(&limb).and_then(|of| of.capabilities.get(capability));
-            of.and_then(Value::as_bool).unwrap_or(false)
-        })
-}
-
-/// Sends breakpoints and exception filters, and says that that was all.
-pub(super) async fn configure(session: &Session, limb: usize) -> Result<(), AskError> {
-    let files: Vec<(SourceFile, Vec<Wish>)> = {
-        let wishes = session.means.wishes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        wishes.files().map(|(file, wishes)| (file.clone(), wishes.to_vec())).collect()
-    };
-    for (file, wishes) in files {
-        // A file that is refused says so in its marks, and keeps no other from binding.
-        if let Err(error @ AskError::NotNow(_)) = place(session, limb, &file, &wishes).await {
-            return Err(error);
-        }
-    }
-    set_exceptions(session, limb).await?;
-    if can(session, limb, "supportsConfigurationDoneRequest") {
-        session.ask(limb, "configurationDone", json!({})).await?;
-    }
-    Ok(())
-}
-
-/// Sends the exception filters that were chosen, else the adapter's own choice: an
-/// empty list would turn off what it stops at by itself.
-pub(super) async fn set_exceptions(session: &Session, limb: usize) -> Result<(), AskError> {
-    let capabilities = session.look(|book| {
-        let of = book.limbs.get(&limb).map(|limb| limb.capabilities.clone());
-        Value::Object(of.unwrap_or_default())
-    });
-    let known = filters(&capabilities);
-    let chosen = {
-        let wishes = session.means.wishes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        wishes.exceptions().map(<[String]>::to_vec)
-    };
-    let on = |name: &String, default: bool| match &chosen {
-        Some(chosen) => chosen.contains(name),
-        None => default,
-    };
-    let filters: Vec<_> =
-        known.iter().filter(|(name, by)| on(name, *by)).map(|(name, _)| name.clone()).collect();
-    if known.is_empty() && limb != ROOT {
-        return Ok(());
-    }
-    let arguments =
-        SetExceptionBreakpointsArguments { filters, filter_options: None, exception_options: None };
-    let arguments = serde_json::to_value(arguments).unwrap_or_default();
-    match session.ask(limb, "setExceptionBreakpoints", arguments).await {
-        // One that has none may refuse them.
-        Err(AskError::Unanswered(Unanswered::Refused(_))) | Ok(_) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Puts a file's breakpoints where the adapter knows the file: under its given path,
-/// else as its symbolic links resolve, since debug information may hold either.
-pub(super) async fn place(
-    session: &Session,
-    limb: usize,
-    file: &SourceFile,
-    wishes: &[Wish],
-) -> Result<(), AskError> {
-    let mut first = None;
-    for path in &file.paths {
-        let asked = session.ask(limb, "setBreakpoints", breakpoints::arguments(path, wishes)).await;
-        let placed = match asked {
-            Ok(body) => bodies::all_placed(&body),
-            Err(AskError::Unanswered(Unanswered::Refused(fault))) => {
-                let refused = || bodies::Placed {
-                    message: Some(fault.to_string()),
-                    ..bodies::Placed::default()
-                };
-                wishes.iter().map(|_| refused()).collect()
-            }
-            Err(error) => return Err(error),
-        };
-        let bound = wishes.is_empty() || placed.iter().any(|placed| placed.verified);
-        if bound || file.paths.len() == 1 {
-            enter(session, limb, file, wishes, placed);
-            if !wishes.is_empty() {
-                return Ok(());
-            }
-        } else {
-            session.ask(limb, "setBreakpoints", breakpoints::arguments(path, &[])).await?;
-            first.get_or_insert(placed);
-        }
-    }
-    if let (Some(placed), Some(path)) = (first, file.paths.first()) {
-        // A library that is loaded later may bind it yet.
-        session.ask(limb, "setBreakpoints", breakpoints::arguments(path, wishes)).await?;
-        enter(session, limb, file, wishes, placed);
-    }
-    Ok(())
-}
-
-fn enter(
-    session: &Session,
-    limb: usize,
-    file: &SourceFile,
-    wishes: &[Wish],
-    placed: Vec<bodies::Placed>,
-) {
-    if limb == ROOT {
-        session.change(|book| book.marks.take(file, wishes, placed));
-    }
-}
-
-/// Returns the arguments of `disconnect`. Whether the debuggee goes is always said:
-/// what is left out, every adapter decides for itself.
-pub(super) fn disconnect(terminate_debuggee: bool) -> Value {
-    let arguments = DisconnectArguments {
-        restart: Some(false),
-        terminate_debuggee: Some(terminate_debuggee),
-        suspend_debuggee: None,
-    };
-    serde_json::to_value(arguments).unwrap_or_default()
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::book::{NotNow, ROOT};
+use super::book::ROOT;
 use super::link::Unanswered;
+use super::refusal::NotNow;
 use super::report::{self, StopReport};
 use super::session::{AskError, Session};
 
