@@ -46,12 +46,16 @@ pub enum Wire {
 }
 
 /// What happens to the rest of a tree when its main process ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftovers {
     /// They are killed: a server without its main process is of no use.
     Kill,
     /// They live on until the tree is killed: what a shell put into the background.
     Keep,
+    /// They are killed, but the main process holds somebody else's, which it must let go
+    /// by itself: when the daemon is gone it is sent these bytes on its standard input,
+    /// and given a moment.
+    Release(Vec<u8>),
 }
 
 /// Who is charged for a process and takes it along when it ends.

@@ -153,6 +153,18 @@ pub(crate) fn marked(mark: &str) -> Vec<u32> {
         .collect()
 }
 
+/// Returns the processes whose command line begins with this program.
+pub(crate) fn running(program: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).next() == Some(program.as_bytes()) && lives(*pid)
+        })
+        .collect()
+}
+
 /// A process that is killed when the test is over.
 pub(crate) struct Running(pub(crate) Child);
 

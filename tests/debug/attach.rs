@@ -160,3 +160,63 @@ fn a_port_where_nobody_or_no_adapter_listens_is_said_to_be_one() {
     assert_eq!(debug.state(), "over");
     assert!(debug.session.end().success());
 }
+
+#[test]
+fn a_c_program_is_left_alive_by_terminate_and_by_our_death() {
+    let home = Home::new();
+    let dir = home.folder("project");
+    std::fs::write(dir.join("CMakeLists.txt"), "").unwrap();
+    let waits = "#include <unistd.h>\nint main(void) {\n    volatile int n = 0;\n    \
+                 while (n < 3000) {\n        n++;\n        usleep(20000);\n    }\n    return 0;\n}\n";
+    std::fs::write(dir.join("waits.c"), waits).unwrap();
+    let built =
+        Command::new("cc").args(["-g", "waits.c", "-o", "waits"]).current_dir(&dir).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return;
+    }
+    for kill in [false, true] {
+        let port = free_port();
+        let started = Command::new("lldb-server-19")
+            .args(["gdbserver", &format!("127.0.0.1:{port}"), "--"])
+            .arg(dir.join("waits"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(server) = started else { return };
+        let _server = Running(server);
+        let mut debug = Debugged { session: home.session(&dir, &[]), dir: dir.clone() };
+        debug.done("breakpoints", json!({ "file": "waits.c", "lines": [5] }));
+        let text = attached(&mut debug, &json!({ "port": port, "program": "waits" }));
+        assert!(text.contains("waits.c:5"), "{text}");
+        let path = dir.join("waits");
+        let name = path.to_str().unwrap();
+        let target = crate::support::running(name).pop().expect("it is there");
+        let target = Target(target);
+        if kill {
+            debug.session.process.signal(nix::sys::signal::Signal::SIGKILL);
+            debug.session.process.wait();
+        } else {
+            let (text, _) = debug.done("terminate", json!({}));
+            assert!(text.contains("detached"), "{text}");
+        }
+        // Held for as long as it is traced.
+        eventually("it is let go and runs on", || !traced(target.0));
+        assert!(lives(target.0));
+    }
+}
+
+fn traced(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
+}
+
+/// A process that nobody else would end.
+struct Target(u32);
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.0).unwrap());
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+    }
+}

@@ -8,11 +8,16 @@ use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
 
-use super::spec::{ADDRESS, AdapterProcess, Reach, SessionSpec};
+use super::goodbye::disconnect;
+use super::spec::{ADDRESS, AdapterProcess, Kind, Reach, SessionSpec};
+use super::wire;
 use crate::ports::{
     Duplex, Launch, LaunchOrder, Leftovers, Listening, Owner, PipeReader, Posture, ProcessTree,
     Sockets, Wire,
 };
+
+/// A number for the last request of all, above those of any session.
+const LAST: i64 = 1 << 30;
 
 /// A started adapter.
 pub struct Started {
@@ -75,6 +80,12 @@ pub(super) async fn start(
     })
 }
 
+/// Returns what frees the target when the daemon can no longer say it: without that,
+/// lldb-dap takes the target along when its pipes close.
+fn farewell() -> Vec<u8> {
+    wire::request(LAST, "disconnect", disconnect(false))
+}
+
 fn order(spec: &SessionSpec, process: &AdapterProcess, address: Option<&str>) -> LaunchOrder {
     let filled = |arg: &OsString| match (arg.to_str(), address) {
         (Some(text), Some(address)) if text.contains(ADDRESS) => {
@@ -97,6 +108,9 @@ fn order(spec: &SessionSpec, process: &AdapterProcess, address: Option<&str>) ->
         // A conversation outlives its runs, and so does its debug session.
         owner: Owner::Host,
         posture: Posture::Writable,
-        leftovers: Leftovers::Kill,
+        leftovers: match spec.kind {
+            Kind::Launch => Leftovers::Kill,
+            Kind::Attach => Leftovers::Release(farewell()),
+        },
     }
 }

@@ -74,7 +74,7 @@ async fn free(session: &Session, link: &Arc<Link>) {
 
 /// Returns the arguments of `disconnect`. Whether the debuggee goes is always said:
 /// what is left out, every adapter decides for itself.
-fn disconnect(terminate_debuggee: bool) -> Value {
+pub(super) fn disconnect(terminate_debuggee: bool) -> Value {
     let arguments = DisconnectArguments {
         restart: Some(false),
         terminate_debuggee: Some(terminate_debuggee),
