@@ -62,10 +62,10 @@ deny:
 	  echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; \
 	fi
 
-## make setup        what tests and demo need: a C linker, Node, Python, pyright
+## make setup        what tests and demo need: a C linker, Node, Python, pyright, debugpy
 setup: system
 	$(CARGO) build --profile $(PROFILE) --quiet
-	@$(HOSTLER) tools install pyright
+	@$(HOSTLER) tools install pyright debugpy
 
 system:
 	@scripts/system
