@@ -213,6 +213,20 @@ pub trait ProcessTree: Send + Sync + fmt::Debug {
     fn kill(&self);
     /// Returns the end of what it wrote to its ring, at most `lines` lines.
     fn ring_tail(&self, lines: usize) -> String;
+    /// Finds the processes of the tree, the main one aside, whose command line holds
+    /// `part` now.
+    fn inner(&self, part: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>>;
+}
+
+/// A process inside a tree that is not its main one.
+pub trait InnerProcess: Send + Sync + fmt::Debug {
+    /// Returns its id, as this host sees it.
+    fn pid(&self) -> u32;
+    /// Says whether it has ended. Asks the kernel, so that whoever was told something
+    /// by a process that noticed the end knows of it too.
+    fn is_over(&self) -> bool;
+    /// Returns when it has ended.
+    fn over(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A pipe's writing end.
@@ -459,7 +473,8 @@ pub struct FileChange {
 }
 
 /// What became of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
     /// It is new.
     Created,

@@ -37,6 +37,8 @@ pub enum NodeKind {
     VibeWorker,
     /// What `bash` left running in the background.
     Background,
+    /// A check of the project that the run waits for.
+    Check,
 }
 
 impl fmt::Display for NodeKind {
@@ -55,6 +57,7 @@ impl fmt::Display for NodeKind {
             Self::DebugSession => "debug session",
             Self::VibeWorker => "vibe worker",
             Self::Background => "background process",
+            Self::Check => "check",
         })
     }
 }

@@ -27,9 +27,11 @@ use ractor::ActorRef;
 
 use crate::ask::ask;
 use crate::config::adapters::AdapterDefinition;
+use crate::install::in_path;
 use crate::seat::Seat;
-use crate::servers::{Half, roots};
-use crate::shims::{Search, Source};
+use crate::servers::Half;
+use crate::servers::roots::{self, Rule};
+use crate::shims::{Found, InstalledTool, NotFound, Programs, Search, Source};
 use rust::Sysroots;
 
 /// Asks for the conversation's debug session; `None` if the conversation is over.
@@ -39,8 +41,8 @@ pub(crate) type AskDesk = Arc<dyn Fn() -> BoxFuture<'static, Option<Desk>> + Sen
 pub(crate) struct Adapters {
     /// The conversation's debug session.
     pub(crate) desk: AskDesk,
-    /// Folders of installed adapters.
-    pub(crate) installed: Vec<PathBuf>,
+    /// The adapters that are installed.
+    pub(crate) installed: Vec<InstalledTool>,
     /// Where toolchains of Rust's keep their formatters.
     pub(crate) sysroots: Arc<Sysroots>,
 }
@@ -109,7 +111,8 @@ pub(crate) async fn for_folder(
     definition: &AdapterDefinition,
     folder: &Path,
 ) -> Standing {
-    let root = roots::above(&definition.root_markers, folder, seat.folder.root());
+    let contents = &seat.languages.known.contents;
+    let root = Rule::nearest(&definition.root_markers).above(folder, seat.folder.root(), contents);
     standing(seat, name, definition, root).await
 }
 
@@ -129,35 +132,51 @@ async fn find(
     definition: &AdapterDefinition,
     root: &Path,
 ) -> Result<(PathBuf, Source), String> {
-    let path = seat.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new(""), |(_, path)| path);
-    let names: Vec<String> =
-        definition.binaries.iter().flat_map(|binary| numbered(binary, path)).collect();
-    let mut last = seat.adapters.installed.clone();
-    last.extend(definition.folders.iter().flat_map(|folder| numbered_folders(Path::new(folder))));
-    let search = Search {
-        names: &names,
-        root,
-        project_folders: &definition.project_folders,
-        env: &seat.env,
-        installed: &last,
-        probe: definition.probe.as_ref(),
-    };
     let way_out = || match &definition.install {
         Some(_) => format!("; `hostler tools install {name}` gets it"),
         None => String::new(),
     };
-    let found = seat.languages.programs.find(search).await.map_err(|missing| {
+    let programs = &seat.languages.programs;
+    let found = locate(programs, definition, root, &seat.env, &seat.adapters.installed).await;
+    let found = found.map_err(|missing| {
         format!("`{}` was not found: {missing}{}", definition.binaries.join("` or `"), way_out())
     })?;
     for needed in &definition.needs {
         let names = [needed.clone()];
-        let search = Search { names: &names, probe: None, ..search };
-        seat.languages.programs.find(search).await.map_err(|missing| {
+        programs.find(in_path(&names, root, &seat.env)).await.map_err(|missing| {
             format!("{} needs `{needed}`, which was not found: {missing}", found.path.display())
         })?;
     }
     Ok((found.path, found.source))
+}
+
+/// Finds an adapter's program.
+pub(crate) async fn locate(
+    programs: &Programs,
+    definition: &AdapterDefinition,
+    root: &Path,
+    env: &[(OsString, OsString)],
+    installed: &[InstalledTool],
+) -> Result<Found, NotFound> {
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new(""), |(_, path)| path);
+    let folders: Vec<PathBuf> =
+        definition.folders.iter().flat_map(|folder| numbered_folders(Path::new(folder))).collect();
+    let everywhere = std::env::split_paths(path).chain(folders.iter().cloned());
+    let everywhere = std::env::join_paths(everywhere).unwrap_or_else(|_| path.to_owned());
+    let names: Vec<String> =
+        definition.binaries.iter().flat_map(|binary| numbered(binary, &everywhere)).collect();
+    let further = folders.into_iter().map(|bin| InstalledTool { bin, binaries: names.clone() });
+    let installed: Vec<InstalledTool> = installed.iter().cloned().chain(further).collect();
+    let search = Search {
+        names: &names,
+        root,
+        project_folders: &definition.project_folders,
+        env,
+        installed: &installed,
+        probe: definition.probe.as_ref(),
+    };
+    programs.find(search).await
 }
 
 /// Returns the names that a name with a `*` for a number stands for, the highest number

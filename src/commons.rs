@@ -12,11 +12,13 @@ use crate::adapters::rust::Sysroots;
 use crate::adapters::scratch;
 use crate::adapters::{Adapters, desk_of};
 use crate::background::Background;
+use crate::checkers::shared::Checks;
+use crate::checkers::wanted::WantedChecks;
 use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
-use crate::install::{adapter_folders, bin_folders};
+use crate::install::{installed, installed_adapters};
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -32,6 +34,7 @@ pub(crate) struct Commons {
     sysroots: Arc<Sysroots>,
     locks: PathLocks,
     watches: Watches,
+    checks: Checks,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
     tools: PathBuf,
@@ -49,6 +52,7 @@ impl Commons {
         }));
         scratch::sweep();
         Self {
+            checks: Checks::new(Arc::clone(&launch), watches.clone(), folders.cache.join("checks")),
             watches,
             host,
             config: RwLock::new(config),
@@ -91,16 +95,18 @@ impl Commons {
             launch: Arc::clone(&self.launch),
             adapters: Adapters {
                 desk: desk_of(call.run.clone()),
-                installed: adapter_folders(&self.tools, &config),
+                installed: installed_adapters(&self.tools, &config),
                 sysroots: Arc::clone(&self.sysroots),
             },
+            checks: WantedChecks::new(self.checks.clone(), call.row.clone()),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),
-                installed: bin_folders(&self.tools, &config),
+                installed: installed(&self.tools, &config),
                 config,
                 programs: Arc::clone(&self.programs),
                 posture: Posture::Writable,
                 watched: Watched::new(self.watches.clone()),
+                known: Default::default(),
             },
         })
     }

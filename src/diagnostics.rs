@@ -7,13 +7,15 @@
 //! Details that it adds to the tool's: `freshness` (`fresh`, `still analysing`,
 //! `no server`, `unknown`), `diagnostics[]` (`path`, `line`, `column`, `severity`,
 //! `code`, `message`, `server`, `count`, `also_on_lines`), `total`, `shown`,
-//! `reasons[]`, `perhaps_older[]`, `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
+//! `reasons[]`, `servers[]` (`name`, `freshness`, `reason`), `perhaps_older[]`,
+//! `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
 
 pub(crate) mod details;
 pub(crate) mod documents;
 pub(crate) mod findings;
 pub(crate) mod judgement;
 
+mod charge;
 mod dependents;
 mod watch;
 
@@ -33,13 +35,16 @@ use crate::seat::Seat;
 use crate::tools::{Cancel, Outcome, Output};
 use details::with;
 use documents::shown;
-use findings::{Cap, Freshness, capped, counted, detail, introduced_detail, introduced_line, line};
+use findings::{
+    Cap, Freshness, Standing, capped, counted, detail, fresh_by, introduced_detail,
+    introduced_line, line,
+};
 use watch::Watch;
 
 /// How much of what a write broke is shown.
 const CAP: Cap = Cap { files: 5, items: 20 };
 
-/// The same for what may be older.
+/// The same for what may not be of the write.
 const UNSURE: Cap = Cap { files: 5, items: 8 };
 
 /// What is known after a write.
@@ -54,8 +59,11 @@ struct Written {
     lacking: Vec<String>,
     /// What is to be said beside the verdicts.
     cautions: Vec<String>,
-    /// Errors that may be older: the state before is not known.
+    /// What may not be of this write: the state before is not known, or others changed
+    /// something too.
     unsure: Vec<Finding>,
+    /// How each server stands.
+    standings: Vec<Standing>,
 }
 
 /// Makes a call that writes these files, as given, and adds what it broke.
@@ -134,14 +142,15 @@ impl Written {
                 "diagnostics: still analysing ({}); what comes of it is added to a later result",
                 self.pending.join("; ")
             )),
-            Freshness::Fresh if total == 0 && self.unsure.is_empty() => {
-                lines.push("diagnostics: fresh, nothing new".to_owned());
-            }
-            Freshness::Fresh if total == 0 => {
-                lines.push("diagnostics: fresh, but what was wrong before is not known".to_owned());
-            }
-            Freshness::Fresh => lines.push(format!("diagnostics: fresh, new: {counts}")),
-            Freshness::NoServer | Freshness::Unknown => {}
+            Freshness::Fresh | Freshness::NoServer | Freshness::Unknown => {}
+        }
+        let fresh = fresh_by(&self.standings);
+        if self.verified > 0 {
+            lines.push(match total {
+                0 if self.unsure.is_empty() => format!("diagnostics: {fresh}, nothing new"),
+                0 => format!("diagnostics: {fresh}, nothing surely new"),
+                _ => format!("diagnostics: {fresh}, new: {counts}"),
+            });
         }
         lines.extend(self.cautions.iter().map(|caution| format!("({caution})")));
         let reasons = self.pending.into_iter().chain(self.lacking).chain(self.cautions);
@@ -153,7 +162,7 @@ impl Written {
         let total_unsure = self.unsure.len();
         let (unsure, cut) = capped(self.unsure, UNSURE, |finding| finding, first);
         if !unsure.is_empty() {
-            lines.push("errors that may be older than this write:".to_owned());
+            lines.push("what may be older than this write, or somebody else's:".to_owned());
             lines.extend(unsure.iter().map(|finding| line(folder, finding)));
             lines.extend(cut);
         }
@@ -166,6 +175,7 @@ impl Written {
             "freshness": freshness, "diagnostics": items, "total": total,
             "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
             "perhaps_older": unsure, "perhaps_older_total": total_unsure,
+            "servers": self.standings,
         });
         output.details = with(std::mem::take(&mut output.details), more);
     }
@@ -173,12 +183,12 @@ impl Written {
 
 /// Takes what came after the result in which it belonged, as text and details for
 /// the run's next result, whatever tool that is of.
-pub(crate) async fn late(seat: &Seat) -> Option<(String, Value)> {
+pub(crate) async fn late(seat: &Seat) -> Option<(String, Vec<Value>)> {
     let late = seat.languages.session.take_late().await.unwrap_or_default();
     let folder = seat.folder.root();
     let (texts, details): (Vec<_>, Vec<_>) =
         late.into_iter().map(|late| late_part(folder, late)).unzip();
-    (!texts.is_empty()).then(|| (texts.join("\n"), Value::Array(details)))
+    (!texts.is_empty()).then(|| (texts.join("\n"), details))
 }
 
 fn late_part(folder: &Path, late: Late) -> (String, Value) {

@@ -9,7 +9,7 @@
 
 pub(crate) mod disk;
 mod error;
-mod replace;
+pub(crate) mod replace;
 pub(crate) mod walk;
 
 use std::collections::BTreeSet;

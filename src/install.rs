@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::config::definitions::{InstallRecipe, PackageManager};
 use crate::config::environment::Environment;
 use crate::oneshot::{self, OneShot, OneShotError, Terms};
-use crate::shims::{NotFound, Programs, Search, executable};
+use crate::shims::{InstalledTool, NotFound, Programs, Search, executable};
 use place::{Place, PlaceError};
 use recipe::Step;
 
@@ -214,28 +214,29 @@ pub(crate) fn in_path<'a>(
     Search { names, root, project_folders: &[], env, installed: &[], probe: None }
 }
 
-/// Returns the folders of the programs of every tool that is installed.
-pub(crate) fn bin_folders(tools: &Path, config: &Config) -> Vec<PathBuf> {
-    bins(tools, config.servers.iter().map(|(name, server)| (name, server.install.as_ref())))
+/// Returns every tool that is installed, but debug adapters: the environment of a Python
+/// one brings a `python3` that is nobody else's.
+pub(crate) fn installed(tools: &Path, config: &Config) -> Vec<InstalledTool> {
+    let adapters: Vec<&str> = config.adapter_recipes().map(|(name, _)| name).collect();
+    complete(tools, config.recipes().filter(|(name, _)| !adapters.contains(name)))
 }
 
-/// The same of debug adapters. They are apart, since the environment of a Python one
-/// brings a `python3` that is nobody else's.
-pub(crate) fn adapter_folders(tools: &Path, config: &Config) -> Vec<PathBuf> {
-    bins(tools, config.adapters.iter().map(|(name, adapter)| (name, adapter.install.as_ref())))
+/// Returns every debug adapter that is installed.
+pub(crate) fn installed_adapters(tools: &Path, config: &Config) -> Vec<InstalledTool> {
+    complete(tools, config.adapter_recipes())
 }
 
-fn bins<'a>(
+fn complete<'a>(
     tools: &Path,
-    recipes: impl Iterator<Item = (&'a String, Option<&'a InstallRecipe>)>,
-) -> Vec<PathBuf> {
+    recipes: impl Iterator<Item = (&'a str, &'a InstallRecipe)>,
+) -> Vec<InstalledTool> {
+    let complete = |(name, recipe): (&str, &InstallRecipe)| {
+        let place = Place::new(tools, name, &recipe.version).ok().filter(Place::is_complete)?;
+        Some(InstalledTool { bin: place.bin(), binaries: recipe.binaries.clone() })
+    };
     recipes
-        .filter_map(|(name, recipe)| {
-            Some((name, recipe.filter(|it| it.manager != PackageManager::Apt)?))
-        })
-        .filter_map(|(name, recipe)| Place::new(tools, name, &recipe.version).ok())
-        .filter(Place::is_complete)
-        .map(|place| place.bin())
+        .filter(|(_, recipe)| recipe.manager != PackageManager::Apt)
+        .filter_map(complete)
         .collect()
 }
 

@@ -9,6 +9,7 @@
 pub mod account;
 mod child;
 pub mod containment;
+mod inner;
 mod order;
 mod procfs;
 mod ring;

@@ -12,6 +12,7 @@ use hostler_actors::ports::Launch;
 
 use crate::adapters::Adapters;
 use crate::background::Background;
+use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
 use crate::handles::OutputHandles;
 use crate::locks::PathLocks;
@@ -36,6 +37,8 @@ pub(crate) struct Seat {
     pub(crate) locks: PathLocks,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
+    /// The checks of its project that it waits for.
+    pub(crate) checks: WantedChecks,
     /// What it needs to reach language servers and checkers.
     pub(crate) languages: Languages,
     /// What it needs to reach the conversation's debug session.

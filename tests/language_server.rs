@@ -77,6 +77,7 @@ async fn bench(change: impl FnOnce(&mut ServerSpec)) -> Bench {
         recipe: Recipe::Pull,
         after_change: AfterChange::Nothing,
         inner_process: None,
+        reread: None,
         start_deadline: LONG,
         linger: LONG,
         private_to: None,

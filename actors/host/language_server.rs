@@ -17,6 +17,7 @@ pub mod documents;
 mod envelope;
 mod goodbye;
 pub mod handshake;
+mod inner;
 pub mod lease;
 mod observed;
 mod open_document;

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::slot::Restart;
 use super::*;
-use crate::ports::{Ended, ProcessTree};
+use crate::ports::{BoxFuture, Ended, InnerProcess, ProcessTree};
 use crate::status::{NodeKind, StatusTable};
 
 const BOUND: Duration = Duration::from_secs(600);
@@ -37,6 +37,10 @@ impl ProcessTree for FakeTree {
     }
     fn ring_tail(&self, _: usize) -> String {
         String::new()
+    }
+
+    fn inner(&self, _: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>> {
+        Box::pin(async { Vec::new() })
     }
 }
 

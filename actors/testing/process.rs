@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::ports::{
-    BoxFuture, Ended, Launch, LaunchError, LaunchOrder, Launched, PipeReader, PipeWriter,
-    ProcessTree, Wire,
+    BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, PipeReader,
+    PipeWriter, ProcessTree, Wire,
 };
 
 /// As much as a pipe of Linux holds.
@@ -72,6 +72,7 @@ impl FakeLaunch {
             emptied: watch::channel(false).0,
             obeys_term: watch::channel(true).0,
             ring: Mutex::default(),
+            inner: Mutex::default(),
         });
         let mut launched = Launched {
             tree: Arc::clone(&tree) as Arc<dyn ProcessTree>,
@@ -134,9 +135,47 @@ pub struct FakeTree {
     emptied: watch::Sender<bool>,
     obeys_term: watch::Sender<bool>,
     ring: Mutex<String>,
+    inner: Mutex<Vec<Arc<FakeInner>>>,
+}
+
+/// A process inside a [`FakeTree`].
+#[derive(Debug)]
+pub struct FakeInner {
+    command: String,
+    over: watch::Sender<bool>,
+}
+
+impl FakeInner {
+    /// Ends it.
+    pub fn end(&self) {
+        self.over.send_replace(true);
+    }
+}
+
+impl InnerProcess for FakeInner {
+    fn pid(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    fn over(&self) -> BoxFuture<'_, ()> {
+        let mut over = self.over.subscribe();
+        Box::pin(async move { drop(over.wait_for(|over| *over).await) })
+    }
 }
 
 impl FakeTree {
+    /// Starts a process inside it.
+    pub fn start_inner(&self, command: &str) -> Arc<FakeInner> {
+        let over = watch::channel(false).0;
+        let inner = Arc::new(FakeInner { command: command.to_owned(), over });
+        self.inner.lock().expect("no panic under the lock").push(Arc::clone(&inner));
+        inner
+    }
+
     /// Ends the process, and the tree with it.
     pub fn end(&self, how: Ended) {
         self.ended.send_if_modified(|ended| {
@@ -187,5 +226,12 @@ impl ProcessTree for FakeTree {
         let ring = self.ring.lock().expect("no panic under the lock");
         let all: Vec<_> = ring.lines().collect();
         all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
+    }
+
+    fn inner(&self, part: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>> {
+        let all = self.inner.lock().expect("no panic under the lock");
+        let found = all.iter().filter(|inner| inner.command.contains(part) && !inner.is_over());
+        let found: Vec<_> = found.map(|inner| Arc::clone(inner) as _).collect();
+        Box::pin(async { found })
     }
 }

@@ -105,6 +105,7 @@ fn spec(server: &Server, root: &Path) -> ServerSpec {
         recipe: Recipe::Pull,
         after_change: AfterChange::Nothing,
         inner_process: None,
+        reread: None,
         start_deadline: BOUND,
         linger: BOUND,
         private_to: None,

@@ -29,7 +29,7 @@ impl Ours {
         let definition = format!(
             "about = 'scripted'\nprograms = ['*.txt']\nroot_markers = ['scripted.root']\n\
              binaries = ['scripted_adapter']\nproject_folders = ['{}']\nreach = 'stdio'\n\
-             attach_by = 'listener'\n[launch]\nprogram = '{{program}}'\n[attach]\n",
+             attach_by = 'listener'\n[launch]\nprogram = '{{program}}'\n",
             folder.parent().unwrap().display()
         );
         std::fs::write(adapters.join("scripted.toml"), definition).unwrap();

@@ -77,6 +77,11 @@ pub(crate) async fn attach(
     standing: &Standing,
     (port, program): (u16, Option<PathBuf>),
 ) -> Result<SessionSpec, Failure> {
+    if definition.attach.is_null() {
+        return Err(Failure::new(format!(
+            "debug: {name} cannot attach: its definition has no `attach`"
+        )));
+    }
     let shown = format!("port {port}");
     // Where the adapter is already there, its program is not needed here.
     let (reach, root) = match definition.attach_by {

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use ignore::WalkBuilder;
 
 use crate::adapters::elf;
-use crate::servers::roots;
+use crate::servers::roots::{self, Contents, Rule};
 use crate::tools::Failure;
 
 /// Source files that are looked at for their age.
@@ -118,7 +118,8 @@ fn is_target(path: &Path, wanted: &str) -> bool {
 /// Says what is to be known of a program: that it is older than its sources, or that it
 /// carries nothing to debug it by.
 pub(crate) async fn warnings(top: &Path, markers: &[String], path: &Path) -> Vec<String> {
-    let root = roots::above(markers, path.parent().unwrap_or(top), top);
+    let folder = path.parent().unwrap_or(top);
+    let root = Rule::nearest(markers).above(folder, top, &Contents::default());
     let Ok(root) = root else { return Vec::new() };
     let (top, path) = (top.to_owned(), path.to_owned());
     let looked = tokio::task::spawn_blocking(move || {

@@ -78,7 +78,8 @@ pub(crate) struct AdapterDefinition {
     pub(crate) attach_by: AttachBy,
     /// The arguments of `launch`.
     pub(crate) launch: Value,
-    /// The arguments of `attach`.
+    /// The arguments of `attach`; null for one that cannot.
+    #[serde(default)]
     pub(crate) attach: Value,
     /// Capabilities that it claims and that are not believed.
     #[serde(default)]

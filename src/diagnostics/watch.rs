@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,11 +22,14 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::charge::take_doubtful;
 use super::documents::{self, DocumentError};
+use super::findings::note;
 use super::judgement::{Judgement, Watched, judge, judge_before};
 use super::{Written, dependents};
 use crate::folder::{Folder, Inside};
 use crate::seat::Seat;
+use crate::servers::watched::Since;
 use crate::servers::{Server, Viewpoint};
 use crate::tools::Cancel;
 
@@ -51,6 +54,8 @@ struct Before {
 pub(super) struct Watch {
     files: Vec<Inside>,
     existed: Vec<bool>,
+    /// What the roots were then.
+    roots: Vec<Since>,
     before: Vec<Before>,
     /// Why files have no server.
     lacking: Vec<String>,
@@ -69,6 +74,9 @@ impl Watch {
         let mut watch = Self {
             files: files.to_vec(),
             existed: Vec::new(),
+            // Before servers are told of what has changed so far: all that they are not
+            // told of then may show in what they say afterwards.
+            roots: seat.languages.watched.since_now(),
             before: Vec::new(),
             lacking: Vec::new(),
             cautions: Vec::new(),
@@ -94,9 +102,9 @@ impl Watch {
             }
         }
         watch.before = looks.join_all().await.into_iter().flatten().collect();
-        watch
-            .before
-            .sort_by_key(|before| (!before.written, before.watched.file.absolute().to_owned()));
+        watch.before.sort_by_key(|Before { watched, written, .. }| {
+            (!written, watched.file.absolute().to_owned(), watched.server.name())
+        });
         Ok(watch)
     }
 
@@ -104,7 +112,7 @@ impl Watch {
     pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
         let until = began + seat.languages.config.diagnostics.inline;
-        let Self { files, existed, before, lacking, cautions } = self;
+        let Self { files, existed, roots, before, lacking, cautions } = self;
         let mut after = After {
             written: Written { lacking, cautions, ..Written::default() },
             ..After::default()
@@ -119,6 +127,8 @@ impl Watch {
             after.put_off(others);
         }
         after.take_over(older);
+        let others: Option<Vec<_>> = roots.iter().map(|root| root.of_others(&files)).collect();
+        after.others = others.map(|others| others.concat());
         after.finish(seat, of, began).await
     }
 }
@@ -224,6 +234,8 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
+    /// What others have changed meanwhile, where that is known.
+    others: Option<Vec<Arc<Path>>>,
     written: Written,
 }
 
@@ -236,7 +248,7 @@ impl After {
         cancel: &Cancel,
     ) {
         let mut looks = JoinSet::new();
-        for before in these {
+        for (at, before) in these.into_iter().enumerate() {
             let (folder, cancel) = (folder.clone(), cancel.clone());
             looks.spawn(async move {
                 let Watched { server, file, .. } = &before.watched;
@@ -249,7 +261,7 @@ impl After {
                         Ok(found) => Judgement::Fresh(found),
                         Err(reason) => Judgement::Pending(reason),
                     });
-                    return (before, None, judgement);
+                    return (at, before, None, judgement);
                 }
                 let read = documents::read(&folder, file, &server.language_id).await;
                 let judgement = match &read {
@@ -259,10 +271,12 @@ impl After {
                     }
                     Err(_) => None,
                 };
-                (before, Some(read), judgement)
+                (at, before, Some(read), judgement)
             });
         }
-        for (before, read, judgement) in looks.join_all().await {
+        let mut looked = looks.join_all().await;
+        looked.sort_by_key(|(at, ..)| *at);
+        for (_, before, read, judgement) in looked {
             self.take(before, read, judgement);
         }
     }
@@ -280,6 +294,12 @@ impl After {
             None => (None, None),
         };
         let (watched, baseline) = before.baseline(document.as_ref());
+        // Of a dependent file that has no verdict nothing is said: it was not written.
+        let counts =
+            |judgement: &&Judgement| written || !matches!(judgement, Judgement::NoServer(_));
+        if let Some(judgement) = judgement.as_ref().filter(counts) {
+            note(&mut self.written.standings, judgement.standing(watched.server.name()));
+        }
         match (judgement, error) {
             (Some(Judgement::Fresh(found)), _) => {
                 self.written.verified += usize::from(written);
@@ -325,7 +345,16 @@ impl After {
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
         self.written.unsure = changes.iter().flat_map(unsure).collect();
-        self.written.introduced = session.account(changes).await?;
+        let introduced = session.account(changes.clone()).await?;
+        if !introduced.is_empty() {
+            let others = self.others;
+            let charged = tokio::task::spawn_blocking(move || {
+                take_doubtful(introduced, &changes, others.as_deref())
+            });
+            let (ours, doubtful) = charged.await.unwrap_or_default();
+            self.written.introduced = ours;
+            self.written.unsure.extend(doubtful);
+        }
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
             let until = began + HARD;

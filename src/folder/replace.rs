@@ -119,6 +119,14 @@ struct Old {
     stat: Stat,
 }
 
+/// How the names of temporary siblings begin.
+const TEMPORARY: &str = ".hostler-";
+
+/// Says whether a file is there only while another is being replaced.
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()))
+}
+
 /// A temporary sibling, removed unless it is kept.
 struct Temp<'a> {
     dir: &'a OwnedFd,
@@ -129,7 +137,7 @@ struct Temp<'a> {
 
 impl<'a> Temp<'a> {
     fn create(dir: &'a OwnedFd, new: bool) -> Result<Self, Errno> {
-        let name = format!(".hostler-{:016x}", getrandom::u64().map_err(|_| Errno::IO)?);
+        let name = format!("{TEMPORARY}{:016x}", getrandom::u64().map_err(|_| Errno::IO)?);
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         // Until it has the old file's mode, nobody else may read the content.

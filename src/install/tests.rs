@@ -70,11 +70,11 @@ impl Shop {
 
 fn recipe() -> InstallRecipe {
     InstallRecipe {
-        with: Vec::new(),
         manager: PackageManager::Npm,
         package: "pack".to_owned(),
         version: "1.2.3".to_owned(),
         binaries: vec!["serve".to_owned()],
+        with: Vec::new(),
     }
 }
 

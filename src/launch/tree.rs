@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hostler_actors::ports::{Ended, ProcessTree};
+use hostler_actors::ports::{BoxFuture, Ended, InnerProcess, ProcessTree};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{Shutdown, shutdown};
 use tokio::io::unix::AsyncFd;
@@ -21,6 +21,7 @@ use tokio::process::Child;
 use tokio::sync::{Notify, watch};
 
 use super::account::Place;
+use super::inner;
 use super::ring::{RING, Ring};
 use super::socket::{Command, Report, Told, readable, receive_report, send_command};
 use super::spawner::Spawner;
@@ -117,6 +118,14 @@ impl ProcessTree for Tree {
 
     fn ring_tail(&self, lines: usize) -> String {
         self.0.ring().tail(lines)
+    }
+
+    fn inner(&self, part: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>> {
+        let (launcher, main, part) = (self.0.launcher, self.0.pid, part.as_bytes().to_vec());
+        Box::pin(async move {
+            let find = move || inner::find(launcher, main, &part);
+            tokio::task::spawn_blocking(find).await.unwrap_or_default()
+        })
     }
 }
 

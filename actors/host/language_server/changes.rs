@@ -53,6 +53,12 @@ impl Changes {
         self.by_path.is_empty()
     }
 
+    /// Says whether there is one of a kind.
+    pub(super) fn any(&self, wanted: impl Fn(&FileChange) -> bool) -> bool {
+        let mut changes = self.by_path.iter();
+        changes.any(|(path, kind)| wanted(&FileChange { path: Arc::clone(path), kind: *kind }))
+    }
+
     /// Writes those that are wanted as params of notifications.
     pub(super) fn params(self, wanted: impl Fn(&FileChange) -> bool) -> Vec<Value> {
         let changes = self.by_path.into_iter().map(|(path, kind)| FileChange { path, kind });

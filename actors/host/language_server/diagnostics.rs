@@ -110,6 +110,21 @@ impl Report {
         Some(Self { items: diagnostics(items), related: related.collect() })
     }
 
+    /// Adds what is not there already under the same code on the same line: what
+    /// cargo's check and the server itself find both, they word differently.
+    pub(super) fn add_unknown(&mut self, other: Self) {
+        let known = |item: &Diagnostic| {
+            let same = |mine: &Diagnostic| {
+                mine.code.is_some()
+                    && mine.code == item.code
+                    && mine.range.start.line == item.range.start.line
+            };
+            self.items.iter().any(same)
+        };
+        let fresh: Vec<_> = other.items.into_iter().filter(|item| !known(item)).collect();
+        self.merge(Self { items: fresh, related: other.related });
+    }
+
     /// Adds what another identifier reported on the same document.
     pub(super) fn merge(&mut self, other: Self) {
         self.items.extend(other.items);

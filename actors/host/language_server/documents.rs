@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::changes::Changes;
 use super::diagnostics::{Findings, Proof};
 use super::open_document::{Open, Outgoing, Terms};
+use super::spec::AfterChange;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::FileChange;
 
@@ -72,6 +73,28 @@ pub(super) struct Documents {
     epoch: u64,
     moved_at: Instant,
     untold: Changes,
+    /// What a document needs once another file has changed.
+    after_change: AfterChange,
+}
+
+/// For whom documents are brought up to date, and why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Purpose {
+    pub(super) run: RunId,
+    /// That run has just written them.
+    pub(super) written: bool,
+    /// The server is to hear of a save.
+    pub(super) save: bool,
+}
+
+/// What a verdict on a document would speak of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About {
+    pub(super) proof: Proof,
+    /// The version that the server has.
+    pub(super) version: i32,
+    /// When it got that.
+    pub(super) changed_at: Instant,
 }
 
 /// The documents of a slot, shared by its actor and its callers.
@@ -91,10 +114,12 @@ pub(super) struct Steps {
     pub(super) renewed: Vec<Arc<Path>>,
     /// Was one of the texts older than what the server has.
     pub(super) superseded: bool,
+    /// Does it hear of a save.
+    pub(super) saved: bool,
 }
 
 impl Documents {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, after_change: AfterChange) -> Self {
         Self {
             open: HashMap::new(),
             at: Incarnation::default(),
@@ -103,6 +128,7 @@ impl Documents {
             epoch: 0,
             moved_at: now,
             untold: Changes::default(),
+            after_change,
         }
     }
 
@@ -121,7 +147,8 @@ impl Documents {
             && documents.iter().all(|document| {
                 let Some(open) = self.open.get_mut(&document.path) else { return false };
                 open.used = self.tick;
-                open.document.hash == document.hash && open.runs.contains(&run)
+                let looks = self.after_change == AfterChange::Nothing || open.seen == self.epoch;
+                looks && open.document.hash == document.hash && open.runs.contains(&run)
             })
     }
 
@@ -136,6 +163,13 @@ impl Documents {
             self.untold.add(change);
         }
         !self.untold.overflowed()
+    }
+
+    /// Says that the server must hear of a save of a document, changed or not.
+    pub(super) fn must_save(&mut self, path: &Path) {
+        if let Some(open) = self.open.get_mut(path) {
+            open.unsaved = true;
+        }
     }
 
     /// Makes every verdict so far stale.
@@ -154,22 +188,24 @@ impl Documents {
         std::mem::take(&mut self.untold)
     }
 
-    /// Brings the server's texts up to these. `saved` says that they were written
-    /// by the run that asks.
+    /// Brings the server's texts up to these.
     pub(super) fn sync(
         &mut self,
         now: Instant,
-        run: RunId,
+        purpose: Purpose,
         documents: &[Document],
-        saved: bool,
         terms: &Terms<'_>,
     ) -> Steps {
         let mut steps = Steps::default();
         self.tick += 1;
         for document in documents {
-            self.bring(now, (run, saved), document, terms, &mut steps);
-            if saved && let Some(open) = self.open.get_mut(&document.path) {
-                steps.out.extend(open.save(terms));
+            let recheck = self.bring(now, purpose, document, terms, &mut steps);
+            if (purpose.save || recheck)
+                && let Some(save) =
+                    self.open.get_mut(&document.path).and_then(|open| open.save(terms))
+            {
+                steps.out.push(save);
+                steps.saved = true;
             }
         }
         let (tick, most) = (self.tick, MOST_OPEN);
@@ -186,31 +222,45 @@ impl Documents {
         steps
     }
 
+    /// Brings one. Says whether it needs to be saved again, as another file changed.
     fn bring(
         &mut self,
         now: Instant,
-        (run, saved): (RunId, bool),
+        Purpose { run, written, .. }: Purpose,
         document: &Document,
         terms: &Terms<'_>,
         steps: &mut Steps,
-    ) {
+    ) -> bool {
+        let mut recheck = false;
         if let Some(open) = self.open.get_mut(&document.path) {
             open.runs.insert(run);
             open.used = self.tick;
             let same = open.document.hash == document.hash;
-            let too_old = open.suspect.is_some_and(|since| document.read_at < since && !saved);
+            let too_old = open.suspect.is_some_and(|since| document.read_at < since && !written);
             if too_old || (document.read_at < open.document.read_at && !same) {
                 steps.superseded = true;
-                return;
+                return false;
             }
             open.suspect = None;
+            let behind = open.seen != self.epoch;
+            open.seen = self.epoch;
+            let reopen = behind && self.after_change == AfterChange::Reopen;
+            recheck = behind && self.after_change == AfterChange::Save;
+            open.unsaved |= recheck;
             if same {
                 open.document.read_at = open.document.read_at.max(document.read_at);
-                return;
+                if !reopen {
+                    return recheck;
+                }
             }
             self.version += 1;
-            steps.out.extend(open.replace(document, self.version, terms));
-            self.move_on(now);
+            open.changed_at = now;
+            steps.out.extend(open.replace(document, self.version, reopen, terms));
+            if !same {
+                self.epoch += 1;
+                self.moved_at = now;
+                open.seen = self.epoch;
+            }
         } else {
             self.version += 1;
             let open = Open {
@@ -221,6 +271,8 @@ impl Documents {
                 told: terms.opens(),
                 unsaved: true,
                 suspect: None,
+                changed_at: now,
+                seen: self.epoch,
                 findings: None,
                 asking: Arc::default(),
             };
@@ -228,6 +280,7 @@ impl Documents {
             self.open.insert(Arc::clone(&document.path), open);
         }
         steps.renewed.push(Arc::clone(&document.path));
+        recheck
     }
 
     fn paths_where(&self, wanted: impl Fn(&Open) -> bool) -> Vec<Arc<Path>> {
@@ -266,6 +319,8 @@ impl Documents {
         for open in self.open.values_mut() {
             self.version += 1;
             open.version = self.version;
+            open.changed_at = now;
+            open.seen = self.epoch;
             open.unsaved = true;
             open.told = terms.opens();
             opened.extend(open.told.then(|| open.opening()));
@@ -273,17 +328,16 @@ impl Documents {
         opened
     }
 
-    /// Returns what a verdict on a document would speak of now, and the version
-    /// that the server has.
-    pub(super) fn about(&self, path: &Path) -> Option<(Proof, i32)> {
+    /// Returns what a verdict on a document would speak of now.
+    pub(super) fn about(&self, path: &Path) -> Option<About> {
         let open = self.open.get(path)?;
         let proof = Proof { incarnation: self.at, hash: open.document.hash, epoch: self.epoch };
-        Some((proof, open.version))
+        Some(About { proof, version: open.version, changed_at: open.changed_at })
     }
 
     /// Keeps a verdict, if it still holds.
     pub(super) fn keep(&mut self, path: &Path, findings: &Arc<Findings>) -> bool {
-        let holds = self.about(path).is_some_and(|(proof, _)| proof == findings.proof);
+        let holds = self.about(path).is_some_and(|about| about.proof == findings.proof);
         if let Some(open) = self.open.get_mut(path).filter(|_| holds) {
             open.findings = Some(Arc::clone(findings));
         }
@@ -293,7 +347,7 @@ impl Documents {
     /// Returns the verdict kept of a document, if it still holds.
     pub(super) fn kept(&self, path: &Path) -> Option<Arc<Findings>> {
         let open = self.open.get(path)?;
-        let (proof, _) = self.about(path)?;
+        let About { proof, .. } = self.about(path)?;
         open.findings.clone().filter(|kept| kept.proof == proof && open.suspect.is_none())
     }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::answers::folder;
 use super::connection::Connection;
+use super::inner::Inner;
 use super::observed::Watch;
 use super::spec::{Recipe, ServerSpec};
 use super::sync_options::SyncOptions;
@@ -29,6 +30,7 @@ pub struct ServerFacts {
     pub(super) sync: SyncOptions,
     pub(super) connection: Arc<Connection>,
     pub(super) observed: Watch,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl fmt::Debug for ServerFacts {
@@ -53,7 +55,12 @@ impl ServerFacts {
     }
 
     /// Reads the answer to `initialize`.
-    pub(super) fn read(answer: &Value, connection: Arc<Connection>, observed: Watch) -> Self {
+    pub(super) fn read(
+        answer: &Value,
+        connection: Arc<Connection>,
+        observed: Watch,
+        inner: Arc<Inner>,
+    ) -> Self {
         let capabilities = answer.get("capabilities").cloned().unwrap_or_default();
         // The second is clangd's, from before the protocol had the first.
         let encoding = capabilities.get("positionEncoding").or(answer.get("offsetEncoding"));
@@ -73,6 +80,7 @@ impl ServerFacts {
             capabilities,
             connection,
             observed,
+            inner,
         }
     }
 }
@@ -116,6 +124,9 @@ fn capabilities(recipe: Recipe) -> lsp::ClientCapabilities {
             }),
             ..Default::default()
         }),
+        // rust-analyzer tells then whether it has read its workspace.
+        experimental: (recipe == Recipe::Flycheck)
+            .then(|| json!({ "serverStatusNotification": true })),
         ..Default::default()
     }
 }

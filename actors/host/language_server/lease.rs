@@ -253,12 +253,13 @@ impl Lease {
     ) -> Result<Option<Box<RawValue>>, Stopped> {
         // Not through the actor where it has nothing to tell the server.
         if !lock(&self.documents).are_current(live.incarnation, self.run, documents) {
-            let synced = self.sync(live, documents.to_vec(), false).await?;
+            let synced = self.sync(live, documents.to_vec(), false, false).await?;
             if synced.superseded {
                 return Err(Stopped::Superseded);
             }
         }
-        call(live, method, || params(&live.facts)).await
+        let answer = call(live, method, || params(&live.facts)).await;
+        if live.facts.inner.is_lost() { Err(Stopped::Died) } else { answer }
     }
 
     /// Brings the server's texts up to these documents.
@@ -267,9 +268,10 @@ impl Lease {
         live: &LiveServer,
         documents: Vec<Document>,
         saved: bool,
+        judged: bool,
     ) -> Result<Synced, Stopped> {
         let (reply, synced) = oneshot::channel();
-        let order = SyncOrder { run: self.run, documents, saved, reply };
+        let order = SyncOrder { run: self.run, documents, saved, judged, reply };
         live.actor.cast(LanguageServerMsg::Sync(order)).map_err(|_| Stopped::Died)?;
         synced.await.map_err(|_| Stopped::Died)
     }

@@ -47,6 +47,10 @@ pub(super) struct Open {
     pub(super) unsaved: bool,
     /// The file changed and nobody has brought the new text.
     pub(super) suspect: Option<Instant>,
+    /// When the server got this version.
+    pub(super) changed_at: Instant,
+    /// The state of all other files in which the server was last made to look at it.
+    pub(super) seen: u64,
     pub(super) findings: Option<Arc<Findings>>,
     /// Held by whoever asks for a verdict, so that runs which want the same one
     /// share the answer.
@@ -71,10 +75,12 @@ impl Open {
         self.told.then_some((DidCloseTextDocument::METHOD, params))
     }
 
+    /// Replaces the text; `reopen` says that the server is to read the file afresh.
     pub(super) fn replace(
         &mut self,
         document: &Document,
         version: i32,
+        reopen: bool,
         terms: &Terms<'_>,
     ) -> Vec<Outgoing> {
         let old = std::mem::replace(&mut self.document, document.clone()).text;
@@ -82,10 +88,10 @@ impl Open {
         self.unsaved = true;
         let change = match terms.options.change(terms.registrations) {
             _ if !self.told => return Vec::new(),
-            Change::Nothing => {
+            change if reopen || change == Change::Nothing => {
                 return self.closing().into_iter().chain([self.opening()]).collect();
             }
-            Change::Full => json!({ "text": document.text }),
+            Change::Nothing | Change::Full => json!({ "text": document.text }),
             Change::Incremental => match replacement(&old, &document.text) {
                 Some((span, text)) => {
                     let range = Lines::new(&old).range(span, terms.encoding);

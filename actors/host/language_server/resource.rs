@@ -40,7 +40,7 @@ impl ServerResource {
     /// Makes it, not started.
     #[must_use]
     pub fn new(spec: Arc<ServerSpec>, launch: Arc<dyn Launch>) -> Self {
-        let documents = Arc::new(Mutex::new(Documents::new(Instant::now())));
+        let documents = Arc::new(Mutex::new(Documents::new(Instant::now(), spec.after_change)));
         Self { spec, launch, documents, weather: Limit::WEATHER }
     }
 

@@ -14,15 +14,15 @@ use super::LanguageServerMsg;
 use super::answers::answer;
 use super::changes::Changes;
 use super::connection::Connection;
-use super::diagnostics::Proof;
-use super::documents::{Document, SharedDocuments, lock};
+use super::documents::{About, Document, Purpose, SharedDocuments, lock};
 use super::envelope::Message;
 use super::handshake::ServerFacts;
+use super::inner::Inner;
 use super::observed::Observed;
 use super::open_document::{Outgoing, Terms};
 use super::progress::Progress;
 use super::registrations::{DIAGNOSTIC, Registrations, WATCHED_FILES};
-use super::spec::ServerSpec;
+use super::spec::{Recipe, Reread, ServerSpec};
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{Ended, PipeReader, PipeWriter, ProcessTree};
 
@@ -31,13 +31,20 @@ use crate::ports::{Ended, PipeReader, PipeWriter, ProcessTree};
 const PING_BOUND: Duration = Duration::from_secs(10);
 /// How long what a process wrote before its end is still read.
 const DRAIN_BOUND: Duration = Duration::from_millis(100);
+/// How the tokens of the progress of rust-analyzer's checks begin.
+const CHECK: &str = "rust-analyzer/flycheck/";
+/// How long a server may take to read its projects afresh.
+const RELOAD_BOUND: Duration = Duration::from_secs(60);
 
 /// An order to bring the server's texts up to date.
 #[derive(Debug)]
 pub struct SyncOrder {
     pub(super) run: RunId,
     pub(super) documents: Vec<Document>,
+    /// The run has just written them.
     pub(super) saved: bool,
+    /// A verdict on them is wanted.
+    pub(super) judged: bool,
     pub(super) reply: oneshot::Sender<Synced>,
 }
 
@@ -46,10 +53,12 @@ pub struct SyncOrder {
 pub(super) struct Synced {
     /// Is one of the texts older than the server's.
     pub(super) superseded: bool,
-    /// What a verdict would speak of, and the version that the server has.
-    pub(super) about: Option<(Proof, i32)>,
+    /// What a verdict would speak of.
+    pub(super) about: Option<About>,
     /// When anything else last changed.
     pub(super) moved_at: Instant,
+    /// When it was last asked, by a save, to check the whole project.
+    pub(super) checked_at: Option<Instant>,
     /// The identifiers under which diagnostics can be pulled.
     pub(super) pull: Vec<Option<String>>,
 }
@@ -66,8 +75,11 @@ pub(super) struct Running {
     progress: Progress,
     /// Changes from before it said what it watches.
     earlier: Changes,
+    /// When it last heard of a save.
+    checked_at: Option<Instant>,
     ping: Option<AbortOnDropHandle<()>>,
-    _tasks: [AbortOnDropHandle<()>; 2],
+    inner: Arc<Inner>,
+    _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 /// What of the facts shapes our notifications.
@@ -95,6 +107,12 @@ impl Running {
         let reading = tokio::spawn(Arc::clone(&connection).read_all(stdout));
         let reading = AbortOnDropHandle::new(reading);
         let ending = watch_end(Arc::clone(&tree), reading, actor.clone());
+        let inner = Arc::<Inner>::default();
+        let follow = spec.inner_process.clone().map(|part| {
+            let following = Arc::clone(&inner).follow(Arc::clone(&tree), part, actor.clone());
+            tokio::spawn(following)
+        });
+        let tasks = [tokio::spawn(writing), tokio::spawn(ending)].into_iter().chain(follow);
         Self {
             tree,
             connection,
@@ -105,8 +123,10 @@ impl Running {
             registrations: Registrations::default(),
             progress: Progress::default(),
             earlier: Changes::default(),
+            checked_at: None,
             ping: None,
-            _tasks: [tokio::spawn(writing), tokio::spawn(ending)].map(AbortOnDropHandle::new),
+            inner,
+            _tasks: tasks.map(AbortOnDropHandle::new).collect(),
         }
     }
 
@@ -127,8 +147,8 @@ impl Running {
             let settings = json!({ "settings": self.spec.settings });
             self.connection.notify("workspace/didChangeConfiguration", settings);
         }
-        let facts =
-            ServerFacts::read(answer, Arc::clone(&self.connection), self.observed.subscribe());
+        let (connection, inner) = (Arc::clone(&self.connection), Arc::clone(&self.inner));
+        let facts = ServerFacts::read(answer, connection, self.observed.subscribe(), inner);
         let pull = facts.capabilities.get("diagnosticProvider");
         self.facts = Some(Shape {
             encoding: facts.encoding,
@@ -168,20 +188,24 @@ impl Running {
     }
 
     fn notified(&mut self, method: &str, params: &Value) {
+        let now = Instant::now();
+        let says = |name: &str| params.get(name).and_then(Value::as_bool);
         match method {
             "textDocument/publishDiagnostics" => {
-                let now = Instant::now();
                 self.observed.send_modify(|observed| observed.publish(now, params));
             }
-            "$/progress" => {
-                self.progress.take(params);
-                let line: Option<Arc<str>> = self.progress.line().map(Into::into);
-                self.observed.send_if_modified(|observed| {
-                    let ended = observed.doing.is_some() && line.is_none();
-                    observed.doing = line;
-                    ended
-                });
+            "textDocument/clangd.fileStatus" => {
+                self.observed.send_modify(|observed| observed.file_status(params));
             }
+            "experimental/serverStatus" => self.observed.send_modify(|observed| {
+                observed.loading = says("quiescent") == Some(false);
+                observed.doing = observed.loading.then(|| "loading the workspace".into());
+            }),
+            "$/analyzerStatus" => self.observed.send_modify(|observed| match says("isAnalyzing") {
+                Some(true) => observed.analysis.begin(now, method),
+                _ => observed.analysis.end(now, method),
+            }),
+            "$/progress" => self.progressed(now, params),
             "window/logMessage" | "window/showMessage" => {
                 tracing::debug!(server = self.spec.name, %params, "a server says");
             }
@@ -189,17 +213,50 @@ impl Running {
         }
     }
 
+    fn progressed(&mut self, now: Instant, params: &Value) {
+        let token = params.get("token").and_then(Value::as_str).unwrap_or_default();
+        let kind = params.get("value").and_then(|value| value.get("kind")).and_then(Value::as_str);
+        if token.starts_with(CHECK) {
+            self.observed.send_modify(|observed| match kind {
+                Some("begin") => observed.check.begin(now, token),
+                Some("end") => observed.check.end(now, token),
+                _ => {}
+            });
+            return;
+        }
+        self.progress.take(params);
+        let line: Option<Arc<str>> = self.progress.line().map(Into::into);
+        self.observed.send_if_modified(|observed| {
+            let ended = observed.doing.is_some() && line.is_none();
+            observed.doing = line;
+            ended
+        });
+    }
+
     /// Brings the server's texts up to those of an order.
-    pub(super) fn sync(&mut self, SyncOrder { run, documents, saved, reply }: SyncOrder) {
+    pub(super) fn sync(&mut self, SyncOrder { run, documents, saved, judged, reply }: SyncOrder) {
         self.tell_changes();
+        let now = Instant::now();
         let Some(terms) = self.terms() else { return };
         let mut held = lock(&self.documents);
-        let steps = held.sync(Instant::now(), run, &documents, saved, &terms);
+        // One save has the whole project checked, for whatever changed before it.
+        let unchecked = judged
+            && self.spec.recipe == Recipe::Flycheck
+            && self.checked_at.is_none_or(|at| at < held.moved_at());
+        if unchecked {
+            documents.iter().for_each(|document| held.must_save(&document.path));
+        }
+        let purpose = Purpose { run, written: saved, save: saved || unchecked };
+        let steps = held.sync(now, purpose, &documents, &terms);
+        if steps.saved {
+            self.checked_at = Some(now);
+        }
         let first = documents.first();
         let synced = Synced {
             superseded: steps.superseded,
             about: first.and_then(|document| held.about(&document.path)),
             moved_at: held.moved_at(),
+            checked_at: self.checked_at,
             pull: first.map(|document| self.identifiers(document)).unwrap_or_default(),
         };
         drop(held);
@@ -209,6 +266,7 @@ impl Running {
             false
         });
         self.send(steps.out);
+        self.inner.look();
         let _ = reply.send(synced);
     }
 
@@ -234,13 +292,22 @@ impl Running {
         if !self.is_up() {
             return;
         }
-        self.earlier.append(lock(&self.documents).take_untold());
-        if self.earlier.is_empty() || self.registrations.newest(WATCHED_FILES).is_none() {
-            return;
+        let untold = lock(&self.documents).take_untold();
+        let reread = self.spec.reread.as_ref().filter(|reread| untold.any(|c| reread.wants(c)));
+        self.earlier.append(untold);
+        if !self.earlier.is_empty() && self.registrations.newest(WATCHED_FILES).is_some() {
+            let told = std::mem::take(&mut self.earlier);
+            for params in told.params(|change| self.registrations.wants(change)) {
+                self.connection.notify(WATCHED_FILES, params);
+            }
         }
-        let told = std::mem::take(&mut self.earlier);
-        for params in told.params(|change| self.registrations.wants(change)) {
-            self.connection.notify(WATCHED_FILES, params);
+        if let Some(Reread { command, arguments, .. }) = reread {
+            let params = json!({ "command": command, "arguments": arguments });
+            if let Ok(mut call) = self.connection.call("workspace/executeCommand", params) {
+                // Whatever is asked behind it is answered behind it: only that nobody
+                // waits for the answer must not cancel it.
+                tokio::spawn(async move { timeout(RELOAD_BOUND, call.answer()).await.is_ok() });
+            }
         }
     }
 

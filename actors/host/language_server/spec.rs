@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ports::Posture;
+use crate::ports::{FileChange, FileChangeKind, Posture};
 
 /// By which sign a server's verdict on a file is known to be final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,6 +61,32 @@ pub enum AfterChange {
     Reopen,
 }
 
+/// A command of a server that makes it read its projects afresh, for changes on disk
+/// that it does not see or not in time.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reread {
+    /// Its name for `workspace/executeCommand`.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: Vec<Value>,
+    /// The kinds of changes after which it is needed.
+    pub after: Vec<FileChangeKind>,
+    /// The ends of names of files whose changes count, for example `.ts`.
+    pub suffixes: Vec<String>,
+}
+
+impl Reread {
+    /// Says whether it is needed after a change.
+    #[must_use]
+    pub fn wants(&self, change: &FileChange) -> bool {
+        let name = change.path.file_name().unwrap_or_default().to_string_lossy();
+        self.after.contains(&change.kind)
+            && self.suffixes.iter().any(|suffix| name.ends_with(suffix.as_str()))
+    }
+}
+
 /// Everything that shapes the process of a language server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSpec {
@@ -87,6 +113,8 @@ pub struct ServerSpec {
     /// A part of the command line of a process inside its tree without which it
     /// answers nothing: when that one ends, the server is replaced.
     pub inner_process: Option<String>,
+    /// How to make it read its projects afresh.
+    pub reread: Option<Reread>,
     /// How long it may take to come up.
     pub start_deadline: Duration,
     /// How long it stays after its last lease.
@@ -111,6 +139,10 @@ impl ServerSpec {
         (&self.program, &self.args, &self.env, &self.posture, self.recipe, self.private_to)
             .hash(&mut hasher);
         (self.after_change, &self.inner_process).hash(&mut hasher);
+        if let Some(Reread { command, arguments, after, suffixes }) = &self.reread {
+            (command, after, suffixes).hash(&mut hasher);
+            arguments.iter().for_each(|argument| argument.to_string().hash(&mut hasher));
+        }
         self.initialization_options.to_string().hash(&mut hasher);
         self.settings.to_string().hash(&mut hasher);
         ServerKey { name: self.name.clone(), root: self.root.clone(), shape: hasher.finish() }
@@ -149,6 +181,7 @@ pub(crate) mod tests {
             recipe: Recipe::Pull,
             after_change: AfterChange::Nothing,
             inner_process: None,
+            reread: None,
             start_deadline: Duration::from_secs(30),
             linger: Duration::from_secs(60),
             private_to: None,

@@ -1,27 +1,25 @@
-//! By which sign a verdict on a file is final.
+//! A verdict on a file: asked for, waited for, kept.
 //!
-//! Pull where the server offers it: its answer is about what it was last told.
-//! Else a publish since our change, and then quiet. Either counts only if the
-//! incarnation, the text and everything else known to have changed are still
-//! those that were asked about.
+//! By which sign it is final is the recipe's. It counts only if the incarnation, the
+//! text and everything else known to have changed are still those that were asked
+//! about.
+
+mod sign;
+mod tsserver;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
 use super::documents::{Document, lock};
-use super::lease::{Lease, LiveServer, Stopped, call};
-use super::observed::Settled;
-use super::registrations::DIAGNOSTIC;
-use super::running::Synced;
-use super::uri;
+use super::lease::{Lease, LiveServer, Stopped};
 use crate::ids::Incarnation;
 use crate::supervise::Unavailable;
+use sign::Sign;
 
 /// How a wait for a verdict goes.
 struct Wait {
@@ -107,49 +105,32 @@ impl Lease {
         loop {
             let mut observed = live.facts.observed.clone();
             observed.mark_unchanged();
-            let synced = self.sync(live, vec![document.clone()], saved).await?;
-            let Some((proof, version)) = synced.about.filter(|_| !synced.superseded) else {
+            let synced = self.sync(live, vec![document.clone()], saved, true).await?;
+            let Some(about) = synced.about.as_ref().filter(|_| !synced.superseded) else {
                 return Err(Stopped::Superseded);
             };
-            wait.about = Some(proof);
-            if let Some(kept) = self.kept(path, proof) {
+            if live.facts.inner.is_lost() {
+                return Err(Stopped::Died);
+            }
+            wait.about = Some(about.proof);
+            if let Some(kept) = self.kept(path, about.proof) {
                 return Ok(kept);
             }
-            if !synced.pull.is_empty() {
-                let asking = lock(&self.documents).asking(path);
-                let _asking = match &asking {
-                    Some(asking) => Some(asking.lock().await),
-                    None => None,
-                };
-                // Another run may have asked the same meanwhile.
-                if let Some(kept) = self.kept(path, proof) {
-                    return Ok(kept);
-                }
-                wait.reason = "it has not answered yet".to_owned();
-                if let Some(report) = pull(live, path, &synced).await? {
-                    if let Some(findings) = self.keep(live, path, report, proof) {
-                        return Ok(findings);
-                    }
-                    wait.reason = "other files keep changing".to_owned();
-                    continue;
-                }
-            }
-            let settled = observed.borrow().settled(Instant::now(), path, version, synced.moved_at);
-            match settled {
-                Settled::Yes(items) => {
-                    let report = Report { items, related: Vec::new() };
-                    if let Some(findings) = self.keep(live, path, report, proof) {
-                        return Ok(findings);
-                    }
-                }
-                Settled::At(at) => {
-                    wait.reason = "it has only just published".to_owned();
+            match self.sign(live, path, &synced, wait).await? {
+                Sign::Kept(kept) => return Ok(kept),
+                Sign::Final(report) => match self.keep(live, path, report, about.proof) {
+                    Some(findings) => return Ok(findings),
+                    None => wait.reason = "other files keep changing".to_owned(),
+                },
+                Sign::Again => {}
+                Sign::At(at, reason) => {
+                    wait.reason = reason.to_owned();
                     tokio::select! {
                         _ = observed.changed() => {}
                         () = sleep_until(at) => {}
                     }
                 }
-                Settled::No(reason) => {
+                Sign::No(reason) => {
                     wait.reason = reason.to_owned();
                     observed.changed().await.map_err(|_| Stopped::Died)?;
                 }
@@ -176,23 +157,8 @@ impl Lease {
             encoding: live.facts.encoding,
             proof,
         });
-        let alive = self.slot.view().live.is_some_and(|now| now.incarnation == proof.incarnation);
+        let alive = self.slot.view().live.is_some_and(|now| now.incarnation == proof.incarnation)
+            && !live.facts.inner.is_lost();
         (alive && lock(&self.documents).keep(path, &findings)).then_some(findings)
     }
-}
-
-/// Pulls under every identifier, at once. `None` where one gave no full report.
-async fn pull(live: &LiveServer, path: &Path, synced: &Synced) -> Result<Option<Report>, Stopped> {
-    let mut merged = Report::default();
-    for identifier in &synced.pull {
-        let params =
-            || json!({ "textDocument": { "uri": uri::of_path(path) }, "identifier": identifier });
-        let raw = call(live, DIAGNOSTIC, params).await?;
-        let answer: Option<Value> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        match answer.as_ref().and_then(Report::read) {
-            Some(report) => merged.merge(report),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(merged))
 }

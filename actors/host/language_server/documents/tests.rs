@@ -32,7 +32,7 @@ struct Bench {
 
 fn bench(sync: &serde_json::Value) -> Bench {
     let options = SyncOptions::read(&json!({ "textDocumentSync": sync }));
-    let documents = Documents::new(Instant::now());
+    let documents = Documents::new(Instant::now(), AfterChange::Nothing);
     Bench { documents, options, registrations: Registrations::default() }
 }
 
@@ -40,7 +40,8 @@ impl Bench {
     fn sync(&mut self, run: u64, document: &Document, saved: bool) -> String {
         let one = std::slice::from_ref(document);
         let terms = terms(self.options, &self.registrations);
-        shown(&self.documents.sync(Instant::now(), RunId(run), one, saved, &terms).out)
+        let purpose = Purpose { run: RunId(run), written: saved, save: saved };
+        shown(&self.documents.sync(Instant::now(), purpose, one, &terms).out)
     }
 }
 
@@ -127,7 +128,7 @@ fn a_verdict_holds_only_for_what_it_was_about() {
     let mut bench = bench(&json!(2));
     let path = Path::new("/r/a");
     bench.sync(1, &document("/r/a", "x"), false);
-    let (proof, _) = bench.documents.about(path).unwrap();
+    let About { proof, .. } = bench.documents.about(path).unwrap();
     let findings = Arc::new(Findings {
         items: Vec::new(),
         related: Vec::new(),
@@ -160,7 +161,8 @@ fn what_changed_unseen_is_trusted_again_by_a_later_reading_or_by_its_writer() {
     unseen(&mut bench);
     let one = std::slice::from_ref(&old);
     let terms = terms(bench.options, &bench.registrations);
-    let steps = bench.documents.sync(Instant::now(), RunId(1), one, false, &terms);
+    let purpose = Purpose { run: RunId(1), written: false, save: false };
+    let steps = bench.documents.sync(Instant::now(), purpose, one, &terms);
     assert!(steps.superseded, "anybody else's older reading may be of anything");
     assert!(shown(&steps.out).starts_with("textDocument/didClose"));
 }

@@ -240,3 +240,32 @@ async fn a_reload_by_one_run_is_felt_by_no_other() {
     assert_eq!(asked.await.unwrap().unwrap().value, json!("same question"));
     assert_eq!(bench.row().restarts, 0, "nothing died by itself");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_the_inner_process_is_none_and_the_server_is_replaced() {
+    let mut bench = bench(|spec| spec.inner_process = Some("engine".to_owned())).await;
+    let lease = bench.lease(1);
+    let warm = hover(&lease, &[document("/r/a.py", "x")]);
+    let process = bench.processes.next().await;
+    let inner = process.tree.start_inner("node engine.js");
+    let mut server = FakeServer::new(process);
+    server.shake_hands(capabilities()).await;
+    server.take("textDocument/didOpen").await;
+    let asked = server.take("textDocument/hover").await;
+    server.answer(&asked, json!({ "contents": "here" })).await;
+    assert_eq!(warm.await.unwrap().unwrap().value["contents"], "here");
+
+    // The outer one has noticed before we have, and goes on.
+    let question = hover(&lease, &[document("/r/a.py", "x")]);
+    let asked = server.take("textDocument/hover").await;
+    inner.end();
+    server.answer(&asked, Value::Null).await;
+    let mut next = bench.server().await;
+    next.shake_hands(capabilities()).await;
+    next.take("textDocument/didOpen").await;
+    let asked = next.take("textDocument/hover").await;
+    next.answer(&asked, json!({ "contents": "again" })).await;
+    assert_eq!(question.await.unwrap().unwrap().value["contents"], "again");
+    let exit = lease.view().last_exit.unwrap().to_string();
+    assert!(exit.contains("its inner process `engine` (pid 4294967295) ended"), "{exit}");
+}

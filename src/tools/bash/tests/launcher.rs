@@ -7,11 +7,13 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hostler_actors::ports::{
-    BoxFuture, Ended, Launch, LaunchError, LaunchOrder, Launched, PipeReader, ProcessTree,
+    BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, PipeReader,
+    ProcessTree,
 };
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -109,6 +111,10 @@ impl ProcessTree for Tree {
     }
     fn ring_tail(&self, _: usize) -> String {
         String::new()
+    }
+
+    fn inner(&self, _: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>> {
+        Box::pin(async { Vec::new() })
     }
 }
 

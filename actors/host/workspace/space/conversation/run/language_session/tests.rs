@@ -26,6 +26,7 @@ fn spec(name: &str) -> Arc<ServerSpec> {
         recipe: Recipe::Pull,
         after_change: AfterChange::Nothing,
         inner_process: None,
+        reread: None,
         start_deadline: Duration::from_secs(30),
         linger: Duration::from_secs(60),
         private_to: None,
