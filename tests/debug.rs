@@ -98,6 +98,20 @@ fn lines(lines: &[u32]) -> Value {
 }
 
 #[test]
+fn what_an_adapter_cannot_do_is_said() {
+    let home = Home::new();
+    let mut debug = scripted(&home, &[], "", &[]);
+    let wanted = json!([{ "line": 2, "log_message": "x" }, { "line": 3, "condition": "y" }]);
+    debug.done("breakpoints", json!({ "file": "a.txt", "lines": wanted }));
+    debug.done("launch", program());
+    let (text, _) = debug.done("breakpoints", json!({}));
+    assert!(text.contains("scripted does no log messages"), "{text}");
+    assert!(text.contains("3 if `y`: bound\n"), "{text}");
+    assert!(debug.fails("attach", json!({ "port": 1 })).contains("already"));
+    assert!(debug.session.end().success());
+}
+
+#[test]
 fn a_program_is_stopped_looked_at_and_ended() {
     let home = Home::new();
     let mut debug = scripted(&home, &["gossip", "statistics", "reverse"], "", &[]);

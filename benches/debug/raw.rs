@@ -52,6 +52,7 @@ impl Raw {
                 let asked = json!({ "expression": "1", "frameId": frame, "context": "watch" });
                 self.ask("evaluate", &asked);
             }
+            "status" => {}
             "threads" => drop(self.ask("threads", &json!({}))),
             "stack" => {
                 let asked = json!({ "threadId": thread, "startFrame": 0, "levels": 30 });

@@ -137,7 +137,10 @@ fn line_of(wish: &Wish, mark: Option<&Mark>) -> String {
     };
     line.push_str(&match mark {
         None => ": pending, set when a program is launched".to_owned(),
-        Some(mark) if mark.bound => format!(": bound{}", moved(mark)),
+        Some(mark) if mark.bound => {
+            let word = mark.message.as_deref().map(|word| format!(" ({})", clipped(word, 200)));
+            format!(": bound{}{}", moved(mark), word.unwrap_or_default())
+        }
         Some(Mark { message: Some(why), .. }) => format!(": not bound: {}", clipped(why, 200)),
         Some(_) => ": not bound: no code there that the debugger knows".to_owned(),
     });

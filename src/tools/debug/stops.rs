@@ -14,6 +14,7 @@ use hostler_actors::host::workspace::space::conversation::debug_session::travel:
 use serde_json::{Value, json};
 
 use super::lines::{around, clipped, shown};
+use super::looking::masked;
 use crate::seat::Seat;
 use crate::tools::{Failure, Outcome, Output};
 
@@ -104,7 +105,7 @@ pub(super) fn stop(seat: &Seat, session: &Session, report: &StopReport) -> Outpu
         "frames": frames(seat, &report.frames),
         "locals": variables(&report.locals, 400),
         "unbound": unbound,
-        "output": piece.text,
+        "output": masked(&piece.text),
         "seconds_left": session.time_left().as_secs(),
     });
     Output::text(text, details)
@@ -125,7 +126,7 @@ pub(super) fn running(session: &Session) -> Output {
     }
     text.push_str(&new_output(&piece));
     let details = json!({
-        "state": "running", "unbound": unbound, "output": piece.text,
+        "state": "running", "unbound": unbound, "output": masked(&piece.text),
         "seconds_left": session.time_left().as_secs(),
     });
     Output::text(text, details)
@@ -139,7 +140,7 @@ fn over(seat: &Seat, session: &Session, notes: &[String]) -> Outcome {
         "state": "over",
         "exit_code": session.exit_code(),
         "reason": end.text,
-        "output": piece.text,
+        "output": masked(&piece.text),
         "unbound": unbound(session),
         "not_hit": not_hit(session),
     });
@@ -196,6 +197,9 @@ pub(super) fn ended(seat: &Seat, session: &Session) -> Told {
                 ),
                 true,
             )
+        }
+        End::NotStarted(why) if session.is_attached() => {
+            (format!("{what} was not attached to: {why}"), true)
         }
         End::NotStarted(why) => (format!("{what} was not started: {why}"), true),
         End::Lost(why) => (
@@ -262,7 +266,7 @@ fn new_output(piece: &Piece) -> String {
     let gone = piece.dropped + piece.skipped;
     let cut =
         if gone > 0 { format!(" (after {gone} bytes more: `output`)") } else { String::new() };
-    format!("\noutput{cut}:\n{}", piece.text.trim_end())
+    format!("\noutput{cut}:\n{}", masked(piece.text.trim_end()))
 }
 
 /// Returns a frame's place, relative to the work folder.
@@ -275,9 +279,10 @@ fn locals(locals: &[Variable]) -> String {
     if locals.is_empty() {
         return "locals: none".to_owned();
     }
-    let digest = locals.iter().take(LOCALS).map(|local| {
-        format!("{}={}", local.name, clipped(&super::looking::masked(&local.value), LOCAL))
-    });
+    let digest = locals
+        .iter()
+        .take(LOCALS)
+        .map(|local| format!("{}={}", local.name, clipped(&masked(&local.value), LOCAL)));
     let mut text = format!("locals: {}", digest.collect::<Vec<_>>().join(", "));
     if locals.len() > LOCALS {
         let _ = write!(text, " and {} more (`scopes`)", locals.len() - LOCALS);
@@ -326,7 +331,7 @@ pub(super) fn frames(seat: &Seat, frames: &[Frame]) -> Value {
 /// Returns variables for programs.
 pub(super) fn variables(all: &[Variable], most: usize) -> Value {
     let each = all.iter().map(|variable| {
-        let value = clipped(&super::looking::masked(&variable.value), most);
+        let value = clipped(&masked(&variable.value), most);
         json!({ "name": variable.name, "value": value, "type": variable.kind,
             "reference": variable.reference })
     });

@@ -119,7 +119,24 @@ fn enter(
     wishes: &[Wish],
     placed: Vec<bodies::Placed>,
 ) {
-    if limb == ROOT {
-        session.change(|book| book.marks.take(file, wishes, placed));
+    if limb != ROOT {
+        return;
     }
+    let able = |capability: &str| can(session, limb, capability);
+    let unable = [
+        (!able("supportsConditionalBreakpoints"), "no conditions: it stops always"),
+        (!able("supportsHitConditionalBreakpoints"), "no hit counts: it stops always"),
+        (!able("supportsLogPoints"), "no log messages: it stops instead"),
+    ];
+    let placed = wishes.iter().zip(placed).map(|(wish, mut placed)| {
+        let asked = [&wish.condition, &wish.hit_count, &wish.log_message];
+        for (asked, (unable, why)) in asked.iter().zip(&unable) {
+            if asked.is_some() && *unable {
+                placed.message = Some(format!("{} does {why}", session.spec.adapter));
+            }
+        }
+        placed
+    });
+    let placed = placed.collect();
+    session.change(|book| book.marks.take(file, wishes, placed));
 }

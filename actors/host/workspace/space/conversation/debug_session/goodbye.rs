@@ -32,11 +32,16 @@ const EMPTY: Duration = Duration::from_secs(3);
 
 /// Says goodbye. Returns when nothing of ours is left, or the bounds have passed.
 pub(super) async fn say(session: Arc<Session>, tree: Option<Arc<dyn ProcessTree>>) {
+    part(&session, tree).await;
+    session.drop_guard().await;
+}
+
+async fn part(session: &Session, tree: Option<Arc<dyn ProcessTree>>) {
     let attached = session.spec.kind == Kind::Attach;
     if let Some(link) = session.link(ROOT).filter(|link| link.is_open()) {
         let finished = session.look(|book| book.over == Some(End::Finished));
         if attached && !finished {
-            free(&session, &link).await;
+            free(session, &link).await;
         }
         let bound = session.spec.bounds.disconnect;
         // Whether it answers or not, its end is what counts.
@@ -44,7 +49,6 @@ pub(super) async fn say(session: Arc<Session>, tree: Option<Arc<dyn ProcessTree>
     }
     session.close_links();
     let Some(tree) = tree else { return };
-    session.keep_words(&*tree);
     let mut ended = tree.ended();
     let leaving = if attached { DETACHING } else { LEAVING };
     let _ = timeout(leaving, ended.wait_for(Option::is_some)).await;

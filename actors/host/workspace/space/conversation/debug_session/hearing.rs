@@ -73,17 +73,24 @@ impl Session {
         let Some(text) = bodies::text(body, "output") else { return };
         match body.get("category").and_then(Value::as_str).unwrap_or("console") {
             "telemetry" => {}
+            // lldb-dap 19 tells at length how it crashes after its goodbye; only what the
+            // adapter says of the exit code is still wanted.
+            _ if self.look(|book| book.over.is_some()) => self.note_exit_code(&text),
             "stdout" | "stderr" => self.wrote(&text),
             _ => self.said(&text),
+        }
+    }
+
+    fn note_exit_code(&self, text: &str) {
+        if let Some(code) = self.spec.exit_line.as_deref().and_then(|line| code_after(line, text)) {
+            self.change(|book| book.exit_code = book.exit_code.or(Some(code)));
         }
     }
 
     /// Takes what the adapter said. Once the program runs that is for its user too:
     /// lldb-dap prints log messages there.
     fn said(&self, text: &str) {
-        if let Some(code) = self.spec.exit_line.as_deref().and_then(|line| code_after(line, text)) {
-            self.change(|book| book.exit_code = book.exit_code.or(Some(code)));
-        }
+        self.note_exit_code(text);
         lock(&self.console).push(text);
         if self.look(|book| book.usable().is_ok()) {
             self.wrote(text);

@@ -26,7 +26,7 @@ use super::breakpoints::{Mark, SharedWishes};
 use super::link::{Link, Unanswered};
 use super::output::{Output, Piece};
 use super::refusal::{End, NotNow};
-use super::spec::{Kind, SessionSpec};
+use super::spec::{Guard, Kind, SessionSpec};
 use crate::ports::{Launch, ProcessTree, Sockets};
 use crate::status::StatusEntry;
 
@@ -63,6 +63,8 @@ pub(super) struct Means {
 pub struct Session {
     /// What shaped it.
     pub spec: SessionSpec,
+    /// What goes with it, though it is remembered.
+    guard: Mutex<Option<Guard>>,
     pub(super) number: u64,
     pub(super) means: Means,
     /// Cancelled when the actor that owns the session is gone.
@@ -110,13 +112,15 @@ pub enum Standing {
 impl Session {
     pub(super) fn new(
         number: u64,
-        spec: SessionSpec,
+        mut spec: SessionSpec,
         means: Means,
         owner: CancellationToken,
     ) -> Arc<Self> {
         let last_stop = means.stops.load(Ordering::Relaxed);
+        let guard = Mutex::new(spec.guard.take());
         let session = Arc::new(Self {
             spec,
+            guard,
             number,
             means,
             owner,
@@ -216,12 +220,11 @@ impl Session {
         lock(&self.output).untold(REPORTED)
     }
 
-    /// Returns the last lines that the adapter and its process said.
+    /// Returns the last lines that the adapter and its process said before the end.
     #[must_use]
     pub fn last_words(&self) -> String {
         let said = lock(&self.console).last_lines(TAIL);
-        let tree = lock(&self.tree).as_ref().and_then(Weak::upgrade);
-        let ring = tree.map_or_else(|| lock(&self.stderr).clone(), |tree| tree.ring_tail(TAIL));
+        let ring = lock(&self.stderr).clone();
         let pieces = [said, ring.trim_end().to_owned(), lock(&self.output).last_lines(TAIL)];
         pieces.into_iter().filter(|piece| !piece.trim().is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -275,6 +278,8 @@ impl Session {
             first
         });
         if first {
+            // What it says from here on is of its own end.
+            self.keep_words();
             let _ = self.means.actor.cast(DebugSessionMsg::Over(self.number));
         }
     }
@@ -316,9 +321,18 @@ impl Session {
         lock(&self.output).push(text);
     }
 
+    /// Lets go of what the edge gave along. That may take the disk a moment.
+    pub(super) async fn drop_guard(&self) {
+        let guard = lock(&self.guard).take();
+        // Fails only where the runtime is being shut down.
+        let _ = tokio::task::spawn_blocking(move || drop(guard)).await;
+    }
+
     /// Keeps what the adapter's process said last, since it is about to be gone.
-    pub(super) fn keep_words(&self, tree: &dyn ProcessTree) {
-        *lock(&self.stderr) = tree.ring_tail(TAIL);
+    fn keep_words(&self) {
+        if let Some(tree) = lock(&self.tree).as_ref().and_then(Weak::upgrade) {
+            *lock(&self.stderr) = tree.ring_tail(TAIL);
+        }
     }
 
     /// Says whether the debuggee lives on without us.
