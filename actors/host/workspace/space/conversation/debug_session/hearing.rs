@@ -103,12 +103,12 @@ impl Session {
             self.drop_link(limb);
             return;
         }
-        if let Some(broken) = broken {
-            return self.end(End::Lost(format!("the adapter {broken}")));
-        }
         // Whoever is still connecting tries again, or says why not.
         if !link.was_heard() && self.spec.process().is_none() {
             return;
+        }
+        if let Some(broken) = broken {
+            return self.end(self.loss(format!("the adapter broke its connection: {broken}")));
         }
         // Its process says more of its end than its pipe does.
         let over = timeout(END_BOUND, self.until_over());
