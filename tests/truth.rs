@@ -14,8 +14,8 @@ use run::Run;
 use steps::ROUND;
 use tally::{Row, Tally, heading};
 
-mod dialects;
-mod ground;
+pub(crate) mod dialects;
+pub(crate) mod ground;
 mod group;
 mod oracle;
 mod run;

@@ -40,6 +40,8 @@ const OPEN: usize = 20;
 /// How long a verdict is waited for after the write, in the background as well. A
 /// hard bound: a server that hangs must not be waited for for ever.
 const HARD: Duration = Duration::from_secs(12);
+/// The same for servers whose verdicts take longer: so often what a write waits.
+const LATER: u32 = 6;
 
 /// One file for one server, as it was before.
 struct Before {
@@ -111,7 +113,9 @@ impl Watch {
     /// Learns what became of it, and lets what is not known in time be waited for.
     pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
-        let until = began + seat.languages.config.diagnostics.inline;
+        let names = self.before.iter().map(|before| before.watched.server.name());
+        let inline = seat.languages.inline(names);
+        let until = began + inline;
         let Self { files, existed, roots, before, lacking, cautions } = self;
         let mut after = After {
             written: Written { lacking, cautions, ..Written::default() },
@@ -129,7 +133,7 @@ impl Watch {
         after.take_over(older);
         let others: Option<Vec<_>> = roots.iter().map(|root| root.of_others(&files)).collect();
         after.others = others.map(|others| others.concat());
-        after.finish(seat, of, began).await
+        after.finish(seat, of, began + HARD.max(inline * LATER)).await
     }
 }
 
@@ -340,7 +344,7 @@ impl After {
         }
     }
 
-    async fn finish(mut self, seat: &Seat, of: &str, began: Instant) -> Result<Written, Gone> {
+    async fn finish(mut self, seat: &Seat, of: &str, until: Instant) -> Result<Written, Gone> {
         let session = &seat.languages.session;
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
@@ -357,7 +361,6 @@ impl After {
         }
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
-            let until = began + HARD;
             session.go_on(wait(seat.folder.clone(), of, watched, baselines, until)).await?;
         }
         Ok(self.written)
