@@ -66,6 +66,7 @@ deny:
 setup: system
 	$(CARGO) build --profile $(PROFILE) --quiet
 	@$(HOSTLER) tools install pyright debugpy
+	@$(HOSTLER) tools install lldb delve || echo "without them, the tests that need them say that they are skipped"
 
 system:
 	@scripts/system

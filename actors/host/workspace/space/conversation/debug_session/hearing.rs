@@ -17,6 +17,7 @@ use super::children;
 use super::link::Link;
 use super::refusal::End;
 use super::session::{Session, lock};
+use super::spec::Reach;
 use super::wire::Message;
 use crate::ports::{Duplex, ProcessTree};
 
@@ -104,7 +105,7 @@ impl Session {
             return;
         }
         // Whoever is still connecting tries again, or says why not.
-        if !link.was_heard() && self.spec.process().is_none() {
+        if !link.was_heard() && !matches!(self.spec.reach, Reach::Stdio(_)) {
             return;
         }
         if let Some(broken) = broken {
