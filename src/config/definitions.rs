@@ -156,7 +156,7 @@ pub(crate) struct FileKind {
 }
 
 /// A bounded run of a program that shows whether it works.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Probe {
     /// A program in the same folder to run instead, where it is there.

@@ -41,7 +41,7 @@ const OPEN: usize = 20;
 /// hard bound: a server that hangs must not be waited for for ever.
 const HARD: Duration = Duration::from_secs(12);
 /// The same for servers whose verdicts take longer: so often what a write waits.
-const LATER: u32 = 6;
+const LATER: u32 = 4;
 
 /// One file for one server, as it was before.
 struct Before {

@@ -80,6 +80,10 @@ pub(crate) fn session(home: &Home, dir: &Path, server: &str) -> Option<Session> 
     let mut session = home.session(dir, &[]);
     let status = session.call("lsp", json!({ "action": "status" }));
     let servers = status["details"]["servers"].as_array().expect("a list of servers").clone();
+    if server == "bash-language-server" && Command::new("shellcheck").arg("-V").output().is_err() {
+        println!("skipped: {server}: without shellcheck in PATH it finds nothing");
+        return None;
+    }
     let lacks = |row: &Value| row["name"] == server && row["no_program"].is_string();
     if let Some(row) = servers.iter().find(|row| lacks(row)) {
         println!("skipped: {server}: {}", row["no_program"]);
