@@ -66,7 +66,7 @@ const MISTAKE: &str = "\nshelf_count: int = \"seven\"\n";
 /// Plays the part.
 pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     let project = stage.folder.join("depot");
-    lay_out(&project)?;
+    lay_out(&project, PROJECT)?;
     let began = Instant::now();
     let (pause, go_on) = (Arc::new(Barrier::new(9)), Arc::new(Barrier::new(9)));
     let mut runs = tokio::task::JoinSet::new();
@@ -106,8 +106,9 @@ pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     Ok(())
 }
 
-fn lay_out(project: &Path) -> std::io::Result<()> {
-    for (path, text) in PROJECT {
+/// Writes a project's files.
+pub(super) fn lay_out(project: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {
+    for (path, text) in files {
         let path = project.join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(project))?;
         std::fs::write(path, text)?;
@@ -119,7 +120,8 @@ fn text_of(file: &str) -> &'static str {
     PROJECT.iter().find(|(path, _)| *path == file).map_or("", |(_, text)| text)
 }
 
-fn line_of(text: &str, needle: &str) -> usize {
+/// Finds the first line, from 1, that holds a text.
+pub(super) fn line_of(text: &str, needle: &str) -> usize {
     text.lines().position(|line| line.contains(needle)).unwrap_or_default() + 1
 }
 
@@ -176,7 +178,13 @@ fn freshness(answer: &Answer) -> &str {
     answer.details.get("freshness").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn expect(answer: &Answer, holds: bool, what: &str, expected: &str) -> Result<(), Broken> {
+/// Fails the part where an answer is not what it ought to be.
+pub(super) fn expect(
+    answer: &Answer,
+    holds: bool,
+    what: &str,
+    expected: &str,
+) -> Result<(), Broken> {
     if holds {
         return Ok(());
     }
