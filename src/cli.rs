@@ -56,7 +56,7 @@ pub(crate) fn run() -> ExitCode {
 }
 
 /// What every command stands on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ground {
     /// Where the configuration came from, to read it again.
     pub(crate) sources: Sources,

@@ -340,9 +340,13 @@ impl Running {
         if let Some(Reread { command, arguments, .. }) = reread {
             let params = json!({ "command": command, "arguments": arguments });
             if let Ok(mut call) = self.connection.call("workspace/executeCommand", params) {
-                // Whatever is asked behind it is answered behind it: only that nobody
-                // waits for the answer must not cancel it.
-                tokio::spawn(async move { timeout(RELOAD_BOUND, call.answer()).await.is_ok() });
+                self.observed.send_modify(|observed| observed.rereading += 1);
+                let observed = self.observed.clone();
+                tokio::spawn(async move {
+                    // Who asks behind it waits no longer than that either.
+                    let _ = timeout(RELOAD_BOUND, call.answer()).await;
+                    observed.send_modify(|observed| observed.rereading -= 1);
+                });
             }
         }
     }

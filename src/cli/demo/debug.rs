@@ -9,20 +9,12 @@ use hostler_actors::profile::Mode;
 use serde_json::{Value, json};
 
 use super::Stage;
-use super::python::{expect, lay_out, line_of};
+use super::projects::{DEBUGGED, lay_out, text_of};
+use super::python::line_of;
 use super::remote::{Answer, Broken, Remote};
 use super::show::Show;
 use crate::serve::protocol::Open;
 
-macro_rules! project {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../tests/fixtures/projects/debug_python/", $path)))),*]
-    };
-}
-
-/// The project, as it is kept for the tests.
-const PROJECT: &[(&str, &str)] =
-    project!["pyproject.toml", "main.py", "tally/__init__.py", "tally/sales.py"];
 /// The file in which it goes wrong, its wrong line, and the right one.
 const FILE: &str = "tally/sales.py";
 const WRONG: &str = "amount = each * count";
@@ -33,7 +25,7 @@ const EXPECTED: &str = "total: 2700";
 /// Plays the part.
 pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     let project = stage.folder.join("tally");
-    lay_out(&project, PROJECT)?;
+    lay_out(DEBUGGED, &project)?;
     let open = Open {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         dir: project,
@@ -70,13 +62,13 @@ impl Run {
         for line in answer.text.lines() {
             self.show.say(&format!("    {line}"));
         }
-        expect(&answer, answer.text.contains(expected), operation, expected)?;
+        answer.expect(answer.text.contains(expected), operation, expected)?;
         Ok(answer)
     }
 }
 
 async fn find(run: &mut Run) -> Result<(), Broken> {
-    let text = PROJECT.iter().find(|(path, _)| *path == FILE).map_or("", |(_, text)| text);
+    let text = text_of(DEBUGGED, FILE);
     let line = line_of(text, WRONG);
     run.show
         .say(&format!("it should print `{EXPECTED}`; a breakpoint in the loop, before it runs:"));
@@ -99,5 +91,5 @@ async fn mend(run: &mut Run) -> Result<(), Broken> {
     run.show.say(&format!("mended: `{RIGHT}`; without the breakpoint it runs to its end:"));
     run.debug("breakpoints", json!({ "file": FILE, "lines": [] }), "no breakpoints").await?;
     let ended = run.debug("launch", json!({ "program": "main.py" }), "exited with code 0").await?;
-    expect(&ended, ended.text.contains(EXPECTED), "launch", EXPECTED)
+    ended.expect(ended.text.contains(EXPECTED), "launch", EXPECTED)
 }

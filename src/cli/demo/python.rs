@@ -4,23 +4,21 @@
 //! mends it. Half-way everybody stops for a moment, the server is killed, and the
 //! questions go on: they are answered by its replacement.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hostler_actors::profile::Mode;
-use hostler_actors::status::{NodeKind, NodeView};
+use hostler_actors::status::NodeView;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::Barrier;
 
-use super::Stage;
-use super::remote::{Answer, Broken, Remote};
+use super::projects::{PYTHON, lay_out, text_of};
+use super::remote::{Broken, Remote, unexpected};
 use super::show::{Line, Show};
+use super::{Stage, mib, servers};
 use crate::cli::status::{self, Paint};
 use crate::serve::http::StatusReport;
-use crate::serve::protocol::Open;
 
 /// Rounds before the server is killed, and as many after it.
 const ROUNDS: usize = 2;
@@ -28,25 +26,6 @@ const ROUNDS: usize = 2;
 const STEPS: usize = 5;
 /// How long the server may take to be back: its first restart is at once.
 const BACK_BOUND: Duration = Duration::from_secs(10);
-
-macro_rules! project {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../tests/fixtures/projects/python/", $path)))),*]
-    };
-}
-
-/// The project, as it is kept for the tests.
-const PROJECT: &[(&str, &str)] = project![
-    "pyproject.toml",
-    "depot/__init__.py",
-    "depot/__main__.py",
-    "depot/items.py",
-    "depot/money.py",
-    "depot/orders.py",
-    "depot/pricing.py",
-    "depot/report.py",
-    "depot/stock.py",
-];
 
 /// What each run asks about: its file, a line of it, and a symbol on that line.
 const SUBJECTS: [(&str, &str, &str); 8] = [
@@ -66,21 +45,13 @@ const MISTAKE: &str = "\nshelf_count: int = \"seven\"\n";
 /// Plays the part.
 pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     let project = stage.folder.join("depot");
-    lay_out(&project, PROJECT)?;
+    lay_out(PYTHON, &project)?;
     let began = Instant::now();
     let (pause, go_on) = (Arc::new(Barrier::new(9)), Arc::new(Barrier::new(9)));
     let mut runs = tokio::task::JoinSet::new();
     for (file, line, symbol) in SUBJECTS {
-        let open = Open {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            dir: project.clone(),
-            mode: Mode::Chat,
-            space: None,
-            run: None,
-            env: stage.env.clone(),
-        };
-        let remote = Remote::open(&stage.client, &open).await?;
-        let text = text_of(file);
+        let remote = Remote::open(&stage.client, &stage.open(&project, &stage.env)).await?;
+        let text = text_of(PYTHON, file);
         let subject = Subject { file, line: line_of(text, line), symbol, text };
         let shown = show.line(file, (2 * ROUNDS * STEPS) as u64);
         runs.spawn(run(remote, subject, shown, [Arc::clone(&pause), Arc::clone(&go_on)]));
@@ -106,21 +77,6 @@ pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Writes a project's files.
-pub(super) fn lay_out(project: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {
-    for (path, text) in files {
-        let path = project.join(path);
-        std::fs::create_dir_all(path.parent().unwrap_or(project))?;
-        std::fs::write(path, text)?;
-    }
-    Ok(())
-}
-
-fn text_of(file: &str) -> &'static str {
-    PROJECT.iter().find(|(path, _)| *path == file).map_or("", |(_, text)| text)
-}
-
-/// Finds the first line, from 1, that holds a text.
 pub(super) fn line_of(text: &str, needle: &str) -> usize {
     text.lines().position(|line| line.contains(needle)).unwrap_or_default() + 1
 }
@@ -156,43 +112,19 @@ async fn round(remote: &mut Remote, subject: &Subject, shown: &Line) -> Result<(
     for action in ["hover", "definition", "references"] {
         let ask = json!({"action": action, "file": file, "line": line, "symbol": symbol});
         let answer = remote.call("lsp", ask).await?;
-        expect(&answer, answer.text.contains(symbol), action, symbol)?;
+        answer.expect(answer.text.contains(symbol), action, symbol)?;
         shown.step(&format!("{action} of {symbol}"));
     }
     let broken = format!("{text}{MISTAKE}");
     let answer = remote.call("write", json!({"path": file, "content": broken})).await?;
-    let one = answer.details.get("total") == Some(&Value::from(1))
-        && answer.text.contains("shelf_count") | answer.text.contains("\"int\"")
-        && freshness(&answer) == "fresh";
-    expect(&answer, one, "write with a mistake", "its one error, and no other")?;
+    let named = answer.text.contains("shelf_count") | answer.text.contains("\"int\"");
+    let one = named && answer.is_fresh(1);
+    answer.expect(one, "write with a mistake", "its one error, and no other")?;
     shown.step("broken, and told so");
     let answer = remote.call("write", json!({"path": file, "content": text})).await?;
-    let none =
-        answer.details.get("total") == Some(&Value::from(0)) && freshness(&answer) == "fresh";
-    expect(&answer, none, "write without it", "a fresh verdict with nothing new")?;
+    answer.expect(answer.is_fresh(0), "write without it", "a fresh verdict with nothing new")?;
     shown.step("mended");
     Ok(())
-}
-
-fn freshness(answer: &Answer) -> &str {
-    answer.details.get("freshness").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Fails the part where an answer is not what it ought to be.
-pub(super) fn expect(
-    answer: &Answer,
-    holds: bool,
-    what: &str,
-    expected: &str,
-) -> Result<(), Broken> {
-    if holds {
-        return Ok(());
-    }
-    Err(Broken::Unexpected {
-        what: what.to_owned(),
-        expected: expected.to_owned(),
-        text: format!("{} {}", answer.text, answer.details),
-    })
 }
 
 /// What was seen of the servers while all runs lived.
@@ -203,14 +135,8 @@ struct Peak {
     daemon_bytes: u64,
 }
 
-fn servers(report: &StatusReport) -> Vec<&NodeView> {
-    report.nodes.iter().filter(|node| node.kind == NodeKind::LanguageServer).collect()
-}
-
 async fn kill_and_wait(stage: &Stage, show: &Show) -> Result<Peak, Broken> {
-    // A fresh sample, so that the figures are those of this moment.
-    stage.hosted.daemon.launcher().sample().await;
-    let report: StatusReport = stage.client.get("/v1/status").await?;
+    let report = stage.report().await?;
     show.say("half-way:");
     show.say(&status::tree(&report.nodes, Paint::for_stdout()));
     let found = servers(&report);
@@ -221,10 +147,9 @@ async fn kill_and_wait(stage: &Stage, show: &Show) -> Result<Peak, Broken> {
         daemon_bytes: report.resident_bytes,
     };
     let server = found.first().and_then(|node| node.pid);
-    let pid = server.and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| Broken::Unexpected {
-        what: "status".to_owned(),
-        expected: "a language server that is up".to_owned(),
-        text: format!("{} servers", peak.servers),
+    let pid = server.and_then(|pid| i32::try_from(pid).ok()).ok_or_else(|| {
+        let found = format!("{} servers", peak.servers);
+        unexpected("status", "a language server that is up", found)
     })?;
     show.say(&format!("SIGKILL to the language server, process {pid}"));
     let killed = Instant::now();
@@ -255,14 +180,7 @@ async fn back_up(stage: &Stage) -> Result<Vec<NodeView>, Broken> {
     }
 }
 
-fn tell(show: &Show, mut times: Vec<Duration>, peak: &Peak, took: Duration) {
-    times.sort_unstable();
-    let at = |share: f64| {
-        let index = (times.len().saturating_sub(1) as f64 * share).round() as usize;
-        times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
-    };
-    let mib = |bytes: u64| bytes / (1 << 20);
-    show.say(&format!("calls: {}, p50 {:.1} ms, p99 {:.1} ms", times.len(), at(0.5), at(0.99)));
+fn tell(show: &Show, times: Vec<Duration>, peak: &Peak, took: Duration) {
     show.say(&format!(
         "language servers: {} for {} runs, {} MiB; hostler itself {} MiB",
         peak.servers,
@@ -270,5 +188,5 @@ fn tell(show: &Show, mut times: Vec<Duration>, peak: &Peak, took: Duration) {
         mib(peak.server_bytes),
         mib(peak.daemon_bytes),
     ));
-    show.say(&format!("took {:.1} s", took.as_secs_f64()));
+    show.times(times, took);
 }

@@ -47,7 +47,29 @@ pub(super) struct Answer {
     /// Its text.
     pub(super) text: String,
     /// Its facts.
-    pub(super) details: Value,
+    details: Value,
+}
+
+impl Answer {
+    /// Is it a verdict on the text as it is now, with so many problems.
+    pub(super) fn is_fresh(&self, problems: u64) -> bool {
+        let fact = |name| self.details.get(name);
+        fact("total").and_then(Value::as_u64) == Some(problems)
+            && fact("freshness").and_then(Value::as_str) == Some("fresh")
+    }
+
+    /// Fails where what must hold does not.
+    pub(super) fn expect(&self, holds: bool, what: &str, expected: &str) -> Result<(), Broken> {
+        if holds {
+            return Ok(());
+        }
+        Err(unexpected(what, expected, format!("{} {}", self.text, self.details)))
+    }
+}
+
+/// Says what should have come, and what came.
+pub(super) fn unexpected(what: &str, expected: &str, text: String) -> Broken {
+    Broken::Unexpected { what: what.to_owned(), expected: expected.to_owned(), text }
 }
 
 impl Remote {

@@ -48,6 +48,17 @@ impl Show {
             self.bars.suspend(|| out::say(text));
         }
     }
+
+    /// Says how long calls took, and all together.
+    pub(super) fn times(&self, mut times: Vec<Duration>, took: Duration) {
+        times.sort_unstable();
+        let at = |share: f64| {
+            let index = (times.len().saturating_sub(1) as f64 * share).round() as usize;
+            times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        self.say(&format!("calls: {}, p50 {:.1} ms, p99 {:.1} ms", times.len(), at(0.5), at(0.99)));
+        self.say(&format!("took {:.1} s", took.as_secs_f64()));
+    }
 }
 
 impl Line {
