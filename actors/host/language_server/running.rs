@@ -330,6 +330,9 @@ impl Running {
         }
         let untold = lock(&self.documents).take_untold();
         let reread = self.spec.reread.as_ref().filter(|reread| untold.any(|c| reread.wants(c)));
+        if reread.is_some() {
+            self.send(lock(&self.documents).close_suspect());
+        }
         self.earlier.append(untold);
         if !self.earlier.is_empty() && self.registrations.newest(WATCHED_FILES).is_some() {
             let told = std::mem::take(&mut self.earlier);
