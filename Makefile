@@ -78,10 +78,11 @@ deny:
 	  echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; \
 	fi
 
-## make setup        what tests and demo need: a C linker, Node, Python, language servers
+## make setup        what tests and demo need: a C linker, Node, Python, language servers, debugpy
 setup: system
 	$(CARGO) build --profile $(PROFILE) --quiet
-	@$(HOSTLER) tools install $(SERVERS)
+	@$(HOSTLER) tools install $(SERVERS) debugpy
+	@$(HOSTLER) tools install lldb delve || echo "without them, the tests that need them say that they are skipped"
 
 system:
 	@scripts/system

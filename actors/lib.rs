@@ -7,6 +7,7 @@
 //!    └─ space ×n
 //!       ├─ mode                    the capability profile
 //!       └─ conversation ×n
+//!          ├─ debug session       an adapter, its debuggee and their children
 //!          └─ run ×n
 //!             ├─ turn
 //!             └─ language session  leases and the diagnostics ledger

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,12 +46,16 @@ pub enum Wire {
 }
 
 /// What happens to the rest of a tree when its main process ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftovers {
     /// They are killed: a server without its main process is of no use.
     Kill,
     /// They live on until the tree is killed: what a shell put into the background.
     Keep,
+    /// They are killed, but the main process holds somebody else's, which it must let go
+    /// by itself: when the daemon is gone it is sent these bytes on its standard input,
+    /// and given a moment.
+    Release(Vec<u8>),
 }
 
 /// Who is charged for a process and takes it along when it ends.
@@ -251,6 +256,38 @@ pub trait Launch: Send + Sync {
     fn launch(&self, order: LaunchOrder) -> BoxFuture<'_, Result<Launched, LaunchError>>;
 }
 
+// ----------------------------------------------------------------- sockets
+
+/// Both directions of one connection.
+pub struct Duplex {
+    /// What comes from the other side.
+    pub read: PipeReader,
+    /// What goes to it.
+    pub write: PipeWriter,
+}
+
+impl fmt::Debug for Duplex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Duplex")
+    }
+}
+
+/// A port of ours that a debug adapter dials.
+pub trait Listening: Send {
+    /// Returns its number.
+    fn port(&self) -> u16;
+    /// Takes the next connection. Cancel safe; the caller bounds the wait.
+    fn accept(&mut self) -> BoxFuture<'_, io::Result<Duplex>>;
+}
+
+/// Connections over the loopback interface, and over no other.
+pub trait Sockets: Send + Sync {
+    /// Connects to a port.
+    fn connect(&self, port: u16) -> BoxFuture<'_, io::Result<Duplex>>;
+    /// Listens on a port that was free.
+    fn listen(&self) -> BoxFuture<'_, io::Result<Box<dyn Listening>>>;
+}
+
 // ------------------------------------------------------------------ chance
 
 /// Draws the jitter of a backoff.
@@ -277,6 +314,8 @@ pub struct RunSpec {
 pub struct Ports {
     /// Starts processes.
     pub launch: Arc<dyn Launch>,
+    /// Connects to debug adapters.
+    pub sockets: Arc<dyn Sockets>,
     /// Draws jitter.
     pub jitter: Arc<dyn Jitter>,
     /// Makes tool calls.

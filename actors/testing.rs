@@ -8,3 +8,4 @@
 pub mod keeper;
 pub mod process;
 pub mod server;
+pub mod sockets;

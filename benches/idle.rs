@@ -105,6 +105,7 @@ async fn idle_runs() -> f64 {
     let nothing = Arc::new(Nothing);
     let ports = Ports {
         launch: Arc::clone(&nothing) as _,
+        sockets: hostler_actors::testing::sockets::FakeSockets::new().0,
         jitter: Arc::clone(&nothing) as _,
         tools: Arc::clone(&nothing) as _,
         transcripts: nothing,

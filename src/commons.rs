@@ -8,6 +8,9 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use hostler_actors::ports::{Launch, Posture, ToolCall};
 use ractor::ActorRef;
 
+use crate::adapters::rust::Sysroots;
+use crate::adapters::scratch;
+use crate::adapters::{Adapters, desk_of};
 use crate::background::Background;
 use crate::checkers::shared::Checks;
 use crate::checkers::wanted::WantedChecks;
@@ -15,7 +18,7 @@ use crate::config::Config;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
-use crate::install::installed;
+use crate::install::{installed, installed_adapters};
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -28,6 +31,7 @@ pub(crate) struct Commons {
     config: RwLock<Arc<Config>>,
     launch: Arc<dyn Launch>,
     programs: Arc<Programs>,
+    sysroots: Arc<Sysroots>,
     locks: PathLocks,
     watches: Watches,
     checks: Checks,
@@ -46,12 +50,14 @@ impl Commons {
                 let _ = host.cast(HostMsg::RootGone(root.to_owned()));
             }
         }));
+        scratch::sweep();
         Self {
             checks: Checks::new(Arc::clone(&launch), watches.clone(), folders.cache.join("checks")),
             watches,
             host,
             config: RwLock::new(config),
             programs: Arc::new(Programs::new(Arc::clone(&launch))),
+            sysroots: Arc::default(),
             launch,
             locks: PathLocks::default(),
             spilled: folders.data.join("spilled"),
@@ -87,6 +93,11 @@ impl Commons {
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
             launch: Arc::clone(&self.launch),
+            adapters: Adapters {
+                desk: desk_of(call.run.clone()),
+                installed: installed_adapters(&self.tools, &config),
+                sysroots: Arc::clone(&self.sysroots),
+            },
             checks: WantedChecks::new(self.checks.clone(), call.row.clone()),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),

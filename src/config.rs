@@ -5,6 +5,7 @@
 //! so the defaults are also the list of what is known. `load` may be called again
 //! (SIGHUP); a caller that gets an error keeps what it had.
 
+pub(crate) mod adapters;
 pub(crate) mod decode;
 pub(crate) mod definitions;
 pub(crate) mod environment;
@@ -23,6 +24,7 @@ use hostler_actors::profile::Profile;
 use serde::Deserialize;
 use toml::Value;
 
+use adapters::AdapterDefinition;
 use definitions::{CheckerDefinition, InstallRecipe, ServerDefinition, Share};
 use environment::Environment;
 use error::ConfigError;
@@ -52,11 +54,12 @@ const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
         "typescript-language-server" "typescript-native" "vim-language-server" "vtsls" "vue"
         "yaml-language-server" "zls" "zuban";
     "checkers": "cargo" "clang" "dart" "go-build" "go-vet" "pyright" "ruff" "tsc";
+    "adapters": "dart" "debugpy" "delve" "lldb";
     "profiles": "chat";
 };
 
 /// Kinds of definitions, each with a folder beside the configuration file.
-const KINDS: [&str; 3] = ["servers", "checkers", "profiles"];
+const KINDS: [&str; 4] = ["servers", "checkers", "adapters", "profiles"];
 
 /// Variables that are ours and name no key.
 const OTHER_VARIABLES: [&str; 1] = ["HOSTLER_CONFIG"];
@@ -75,12 +78,15 @@ pub(crate) struct Config {
     pub(crate) language_servers: LanguageServers,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) bash: Bash,
+    pub(crate) debug: Debugger,
     pub(crate) results: Results,
     pub(crate) log: Log,
     /// Language servers by name.
     pub(crate) servers: BTreeMap<String, ServerDefinition>,
     /// Checkers by name.
     pub(crate) checkers: BTreeMap<String, CheckerDefinition>,
+    /// Debug adapters by name.
+    pub(crate) adapters: BTreeMap<String, AdapterDefinition>,
     /// What a mode guarantees, by the mode's name.
     pub(crate) profiles: BTreeMap<String, Profile>,
 }
@@ -138,6 +144,27 @@ pub(crate) struct Bash {
     pub(crate) longest: Duration,
 }
 
+/// How long a debug session and its steps may take.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Debugger {
+    /// The whole session, from its start.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) ttl: Duration,
+    /// Its start, where nothing is built.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) start: Duration,
+    /// How long a step waits for the next stop.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) wait: Duration,
+    /// An expression.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) evaluate: Duration,
+    /// Any other request.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) request: Duration,
+}
+
 /// How much of a result is shown.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -186,7 +213,15 @@ impl Config {
     /// Returns everything that can be installed, by name.
     pub(crate) fn recipes(&self) -> impl Iterator<Item = (&str, &InstallRecipe)> {
         let servers = self.servers.iter();
-        servers.filter_map(|(name, server)| Some((name.as_str(), server.install.as_ref()?)))
+        let servers =
+            servers.filter_map(|(name, server)| Some((name.as_str(), server.install.as_ref()?)));
+        servers.chain(self.adapter_recipes())
+    }
+
+    /// Returns those that bring a debug adapter.
+    pub(crate) fn adapter_recipes(&self) -> impl Iterator<Item = (&str, &InstallRecipe)> {
+        let adapters = self.adapters.iter();
+        adapters.filter_map(|(name, adapter)| Some((name.as_str(), adapter.install.as_ref()?)))
     }
 }
 

@@ -34,6 +34,7 @@ use crate::registry::Registry;
 use crate::room::RoomMaking;
 use crate::serve::http::StatusReport;
 use crate::serve::protocol::Open;
+use crate::sockets::Loopback;
 use crate::transcripts::TranscriptFiles;
 
 /// `spec/host.md`: 15 s the daemon, of which the launcher gets what is left.
@@ -152,6 +153,7 @@ impl Daemon {
         ));
         let ports = Ports {
             launch: Arc::clone(&launch) as _,
+            sockets: Arc::new(Loopback),
             jitter: Arc::new(chance::SystemJitter),
             tools: Arc::new(Registry::new(Arc::clone(&commons), launcher.clone())),
             transcripts: Arc::clone(&transcripts) as _,

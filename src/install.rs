@@ -214,14 +214,30 @@ pub(crate) fn in_path<'a>(
     Search { names, root, project_folders: &[], env, installed: &[], probe: None }
 }
 
-/// Returns every tool that is installed.
+/// Returns every tool that is installed, but debug adapters: the environment of a Python
+/// one brings a `python3` that is nobody else's.
 pub(crate) fn installed(tools: &Path, config: &Config) -> Vec<InstalledTool> {
+    let adapters: Vec<&str> = config.adapter_recipes().map(|(name, _)| name).collect();
+    complete(tools, config.recipes().filter(|(name, _)| !adapters.contains(name)))
+}
+
+/// Returns every debug adapter that is installed.
+pub(crate) fn installed_adapters(tools: &Path, config: &Config) -> Vec<InstalledTool> {
+    complete(tools, config.adapter_recipes())
+}
+
+fn complete<'a>(
+    tools: &Path,
+    recipes: impl Iterator<Item = (&'a str, &'a InstallRecipe)>,
+) -> Vec<InstalledTool> {
     let complete = |(name, recipe): (&str, &InstallRecipe)| {
         let place = Place::new(tools, name, &recipe.version).ok().filter(Place::is_complete)?;
         Some(InstalledTool { bin: place.bin(), binaries: recipe.binaries.clone() })
     };
-    let recipes = config.recipes().filter(|(_, recipe)| recipe.manager != PackageManager::Apt);
-    recipes.filter_map(complete).collect()
+    recipes
+        .filter(|(_, recipe)| recipe.manager != PackageManager::Apt)
+        .filter_map(complete)
+        .collect()
 }
 
 /// Asks a program for its version: the first line that it prints.

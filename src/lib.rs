@@ -3,6 +3,7 @@
 //! `cli` is where a process begins, `tools::call` where every call of a tool enters,
 //! `launch` the only code that starts a process.
 
+pub(crate) mod adapters;
 pub(crate) mod ask;
 pub(crate) mod background;
 pub(crate) mod chance;
@@ -28,6 +29,7 @@ pub(crate) mod seen;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod shims;
+pub(crate) mod sockets;
 pub(crate) mod surface;
 pub(crate) mod tools;
 pub(crate) mod transcripts;

@@ -21,8 +21,9 @@ use crate::tools;
 /// `spec/host.md`, 5 s a resource.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
-/// Everything is wired: a session has a folder, and the host its servers.
-const WIRING: Wiring = Wiring { folder: true, language_servers: true };
+/// Everything is wired: a session has a folder and a conversation, and the host its
+/// servers.
+const WIRING: Wiring = Wiring { folder: true, language_servers: true, debug_sessions: true };
 
 /// Serves the tree's calls. Cloning shares it.
 #[derive(Clone)]

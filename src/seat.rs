@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hostler_actors::ids::RunId;
 use hostler_actors::ports::Launch;
 
+use crate::adapters::Adapters;
 use crate::background::Background;
 use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
@@ -40,6 +41,8 @@ pub(crate) struct Seat {
     pub(crate) checks: WantedChecks,
     /// What it needs to reach language servers and checkers.
     pub(crate) languages: Languages,
+    /// What it needs to reach the conversation's debug session.
+    pub(crate) adapters: Adapters,
 }
 
 #[cfg(test)]

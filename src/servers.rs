@@ -59,7 +59,7 @@ pub(crate) struct Languages {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     catalogue: OnceLock<Arc<Catalogue>>,
-    contents: Contents,
+    pub(crate) contents: Contents,
     specs: Specs,
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Wiring {
     pub(crate) folder: bool,
     /// It has a language-server supervisor.
     pub(crate) language_servers: bool,
+    /// It is part of a conversation with a debug-session supervisor.
+    pub(crate) debug_sessions: bool,
 }
 
 /// Why a tool is not on a surface.
@@ -38,6 +40,7 @@ pub(crate) fn visible(tool: &Tool, profile: &Profile, wiring: Wiring) -> Result<
     let wired = match tool.wired {
         Wired::Folder => wiring.folder,
         Wired::LanguageServers => wiring.folder && wiring.language_servers,
+        Wired::DebugSessions => wiring.folder && wiring.debug_sessions,
     };
     if !wired {
         Err(Hidden::NotWired)
@@ -99,13 +102,13 @@ mod tests {
         surface.tools.into_iter().map(|tool| tool.name).collect()
     }
 
-    const ALL: Wiring = Wiring { folder: true, language_servers: true };
+    const ALL: Wiring = Wiring { folder: true, language_servers: true, debug_sessions: true };
 
     #[test]
     fn the_tier_and_the_posture_take_tools_away() {
         let read = ["read", "grep", "glob", "lsp"];
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        assert_eq!(names(&full, ALL), [&read[..], &["write", "edit", "bash"]].concat());
+        assert_eq!(names(&full, ALL), [&read[..], &["write", "edit", "bash", "debug"]].concat());
         assert_eq!(names(&profile(Tier::Read, WorktreePosture::Writable), ALL), read);
         let posture = profile(Tier::Write, WorktreePosture::ReadOnly);
         assert_eq!(names(&posture, ALL), read);
@@ -114,9 +117,10 @@ mod tests {
     #[test]
     fn what_is_not_wired_is_not_there() {
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        let bare = Wiring { folder: true, language_servers: false };
-        assert!(!names(&full, bare).contains(&"lsp".to_owned()));
-        let nothing = Wiring { folder: false, language_servers: false };
+        let bare = Wiring { folder: true, language_servers: false, debug_sessions: false };
+        let names_of = names(&full, bare);
+        assert!(!names_of.iter().any(|name| name == "lsp" || name == "debug"));
+        let nothing = Wiring { folder: false, ..ALL };
         assert!(names(&full, nothing).is_empty());
     }
 }

@@ -6,6 +6,7 @@
 //! there. May not start a process: that is `launch`'s.
 
 pub(crate) mod bash;
+pub(crate) mod debug;
 pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;
@@ -38,6 +39,8 @@ pub(crate) enum Wired {
     Folder,
     /// A work folder and a language-server supervisor.
     LanguageServers,
+    /// A work folder, and a conversation with a debug-session supervisor.
+    DebugSessions,
 }
 
 /// Everything said about a tool.
@@ -110,8 +113,16 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 /// Every tool, in the order in which a surface lists them.
-pub(crate) static TOOLS: &[Tool] =
-    &[read::TOOL, grep::TOOL, glob::TOOL, lsp::TOOL, write::TOOL, edit::TOOL, bash::TOOL];
+pub(crate) static TOOLS: &[Tool] = &[
+    read::TOOL,
+    grep::TOOL,
+    glob::TOOL,
+    lsp::TOOL,
+    write::TOOL,
+    edit::TOOL,
+    bash::TOOL,
+    debug::TOOL,
+];
 
 /// Generates the JSON schema of a tool's arguments.
 pub(crate) fn schema_of<A: JsonSchema>() -> Value {

@@ -4,25 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Session, eventually};
+use crate::support::{Home, Session, copy, eventually};
 
 /// Copies the project that stands among the fixtures.
 fn project(home: &Home) -> PathBuf {
     let dir = home.folder("project");
     copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/projects/python")), &dir);
     dir
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Opens a session on the project, or says why that proves nothing here.

@@ -7,6 +7,7 @@ mod bad_input;
 mod checkers;
 mod cli;
 mod daemon;
+mod debug;
 mod language_server;
 mod launch;
 mod lsp_tool;

@@ -29,7 +29,7 @@ fn the_first_line_says_what_the_turn_has() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["read", "grep", "glob", "lsp", "write", "edit", "bash"]);
+    assert_eq!(names, ["read", "grep", "glob", "lsp", "write", "edit", "bash", "debug"]);
     for tool in ready["tools"].as_array().unwrap() {
         assert_eq!(tool["input_schema"]["type"], "object", "{tool:#}");
         let name = tool["name"].as_str().unwrap();
@@ -55,7 +55,7 @@ fn lines_that_are_no_requests_are_told_and_the_session_goes_on() {
     let failure = session.failure("explode", json!({}));
     assert_eq!(
         failure,
-        "there is no tool `explode`; this turn has: read, grep, glob, lsp, write, edit, bash"
+        "there is no tool `explode`; this turn has: read, grep, glob, lsp, write, edit, bash, debug"
     );
     let failure = session.failure("read", json!({"path": 7}));
     assert!(failure.contains("`path`") && failure.contains("expected a string"), "{failure}");

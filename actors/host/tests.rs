@@ -128,6 +128,7 @@ async fn tree() -> Tree {
     let status = StatusTable::default();
     let ports = Ports {
         launch: Arc::new(NoLaunch),
+        sockets: crate::testing::sockets::FakeSockets::new().0,
         jitter: Arc::new(NoJitter),
         tools: Arc::clone(&tools) as _,
         transcripts: Arc::clone(&lines) as _,

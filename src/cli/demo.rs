@@ -5,6 +5,7 @@
 //! product, and a wrong answer fails it. On a terminal it is drawn, elsewhere it
 //! is plain lines.
 
+mod debug;
 mod languages;
 mod projects;
 mod python;
@@ -60,6 +61,13 @@ const PARTS: &[Part] = &[
         // Its own 20 s, and what the network takes.
         bound: Duration::from_secs(40),
         run: |stage, show| Box::pin(languages::part(stage, show)),
+    },
+    Part {
+        name: "debug",
+        about: "a run finds the line that makes a Python program print a wrong result",
+        servers: &["pyright"],
+        bound: Duration::from_secs(30),
+        run: |stage, show| Box::pin(debug::part(stage, show)),
     },
 ];
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use hostler_actors::ports::Launch;
 use nix::unistd::geteuid;
 
+use crate::adapters::locate;
 use crate::cli::Ground;
 use crate::cli::args::{InstallArgs, ToolsCommand};
 use crate::cli::exit::{Done, Exit, Refusal};
 use crate::cli::out;
 use crate::config::Config;
 use crate::config::definitions::{InstallRecipe, PackageManager, ServerDefinition};
-use crate::install::{self, Installed, Installer, in_path, installed, recipe};
+use crate::install::{self, Installed, Installer, in_path, installed, installed_adapters, recipe};
 use crate::servers::roots;
 use crate::servers::work::{self, Place};
 use crate::shims::{Programs, Search};
@@ -34,7 +35,9 @@ async fn list(ground: &Ground, names: &[String], launch: Arc<dyn Launch>) -> Don
     let programs = Programs::new(launch);
     let place = Place { programs: &programs, env: &env, installed: &installed };
     let mut rows = vec![["NAME", "FOR", "INSTALLED", "USED HERE"].map(str::to_owned)];
-    if let Some(name) = names.iter().find(|name| !config.servers.contains_key(*name)) {
+    let is_known =
+        |name: &String| config.servers.contains_key(name) || config.adapters.contains_key(name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(Refusal::usage(format!("`{name}` is no known tool: see `hostler tools list`")));
     }
     let listed = |name: &String| names.is_empty() || names.contains(name);
@@ -50,9 +53,21 @@ async fn list(ground: &Ground, names: &[String], launch: Arc<dyn Launch>) -> Don
         };
         rows.push([name.clone(), server.about.clone(), version, used].map(|cell| cut(&cell)));
     }
+    let of_adapters = installed_adapters(&tools, config);
+    for (name, adapter) in config.adapters.iter().filter(|(name, _)| listed(name)) {
+        let version = installed_version(&tools, name, adapter.install.as_ref());
+        let used = match locate(&programs, adapter, &here, &env, &of_adapters).await {
+            Ok(found) => format!("{} ({})", found.path.display(), found.source),
+            Err(missing) => format!("no: {missing}"),
+        };
+        let about = format!("debugging {}", adapter.about);
+        rows.push([name.clone(), about, version, used].map(|cell| cut(&cell)));
+    }
     out::say(table(&rows));
-    for server in names.iter().filter_map(|name| config.servers.get(name)) {
-        for quirk in &server.quirks {
+    let servers = names.iter().filter_map(|name| Some(&config.servers.get(name)?.quirks));
+    let adapters = names.iter().filter_map(|name| Some(&config.adapters.get(name)?.quirks));
+    for quirks in servers.chain(adapters) {
+        for quirk in quirks {
             out::say(format!("- {} (seen in {})", quirk.what, quirk.seen));
         }
     }

@@ -69,13 +69,14 @@ pub(crate) fn steps(recipe: &InstallRecipe, stage: &Path, is_root: bool) -> Vec<
             package,
         ]],
         PackageManager::Apt => {
-            let install = step![
+            let mut install = step![
                 "apt-get",
                 "install",
                 "--yes",
                 "--no-install-recommends",
                 format!("{package}={version}")
             ];
+            install.args.extend(recipe.with.iter().map(|with| with.replacen('@', "=", 1).into()));
             vec![if is_root { install } else { as_root(install) }]
         }
     }
@@ -157,9 +158,11 @@ mod tests {
         .assert_eq(&lines(PackageManager::Pypi, false));
         expect_test::expect!["cargo install --locked --root /stage --version =1.2 pack"]
             .assert_eq(&lines(PackageManager::Crates, false));
-        expect_test::expect!["apt-get install --yes --no-install-recommends pack=1.2"]
+        expect_test::expect!["apt-get install --yes --no-install-recommends pack=1.2 beside=3"]
             .assert_eq(&lines(PackageManager::Apt, true));
-        expect_test::expect!["sudo -n apt-get install --yes --no-install-recommends pack=1.2"]
-            .assert_eq(&lines(PackageManager::Apt, false));
+        expect_test::expect![
+            "sudo -n apt-get install --yes --no-install-recommends pack=1.2 beside=3"
+        ]
+        .assert_eq(&lines(PackageManager::Apt, false));
     }
 }

@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use hostler_actors::ports::Leftovers;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -78,6 +79,10 @@ fn outer(socket: BorrowedFd<'_>, parent: i32) -> Result<(), Refused> {
     };
     let order = read_order(memfd)?;
     limits()?;
+    if matches!(order.leftovers, Leftovers::Release(_)) {
+        // The lifeline tells the init as well, which then gives its target a moment.
+        step("parent-death signal", prctl::set_pdeathsig(None))?;
+    }
     if !order.walls.pid {
         // Without a PID namespace somebody must live on to find the descendants
         // of a daemon that was killed: the lifeline ends us instead.

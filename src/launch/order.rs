@@ -64,7 +64,14 @@ impl Order {
         let mut to = Vec::with_capacity(4096);
         let Walls { user, pid, mount, landlock } = self.walls;
         to.extend([user, pid, mount, landlock].map(u8::from));
-        to.push(u8::from(self.leftovers == Leftovers::Keep));
+        match &self.leftovers {
+            Leftovers::Kill => to.push(0),
+            Leftovers::Keep => to.push(1),
+            Leftovers::Release(farewell) => {
+                to.push(2);
+                put(&mut to, farewell);
+            }
+        }
         put(&mut to, self.program.as_os_str().as_bytes());
         put(&mut to, self.cwd.as_os_str().as_bytes());
         put_all(&mut to, self.args.iter().map(|arg| arg.as_bytes()));
@@ -88,9 +95,24 @@ impl Order {
         to
     }
 
+    /// Returns how many pipes its wires are made from.
+    pub(super) fn pipes(&self) -> usize {
+        let sent = self.wires.iter().filter_map(|(_, source)| match source {
+            Source::Sent(at) => usize::try_from(*at).ok(),
+            Source::Null => None,
+        });
+        sent.max().map_or(0, |last| last + 1)
+    }
+
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Garbled> {
         let mut from = bytes;
-        let [user, pid, mount, landlock, keep_rest] = take::<5>(&mut from)?.map(|byte| byte == 1);
+        let [user, pid, mount, landlock] = take::<4>(&mut from)?.map(|byte| byte == 1);
+        let leftovers = match take(&mut from)? {
+            [0] => Leftovers::Kill,
+            [1] => Leftovers::Keep,
+            [2] => Leftovers::Release(text(&mut from)?.into_vec()),
+            _ => return Err(Garbled),
+        };
         let program = PathBuf::from(text(&mut from)?);
         let cwd = PathBuf::from(text(&mut from)?);
         let args = texts(&mut from)?;
@@ -112,7 +134,6 @@ impl Order {
                 at => (fd, Source::Sent(at)),
             });
         }
-        let leftovers = if keep_rest { Leftovers::Keep } else { Leftovers::Kill };
         let walls = Walls { user, pid, mount, landlock };
         Ok(Self { walls, leftovers, program, args, cwd, env, posture, hide, keep, wires })
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hostler_actors::ports::{
-    LaunchError, LaunchOrder, Launched, PipeReader, PipeWriter, ProcessTree,
+    LaunchError, LaunchOrder, Launched, Leftovers, PipeReader, PipeWriter, ProcessTree,
 };
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -57,7 +57,8 @@ pub(super) async fn start(
         plan(&asked.wires).map_err(|error| failed("descriptors", &error))?;
     let mark = format!("{}.{}.", shared.marks, place.number);
     let order = order(&shared.config, &asked, walls, wires, &mark);
-    let (ends, theirs) = connect(&pipes).map_err(|error| failed("pipes", &error))?;
+    let (ends, theirs) =
+        connect(&pipes, &asked.leftovers).map_err(|error| failed("pipes", &error))?;
     let (ours, launchers) =
         hand_over(&order, &theirs).map_err(|error| failed("the order", &error))?;
     drop(theirs);
@@ -107,7 +108,7 @@ fn order(
     env.push(pair(&MARK.into(), &mark.into()));
     Order {
         walls,
-        leftovers: asked.leftovers,
+        leftovers: asked.leftovers.clone(),
         program: asked.program.clone(),
         args: asked.args.clone(),
         cwd: asked.cwd.clone(),
@@ -119,14 +120,19 @@ fn order(
     }
 }
 
-/// Makes the pipes; the ends that the target gets come in the order of `pipes`.
-fn connect(pipes: &[Pipe]) -> io::Result<(Ends, Vec<OwnedFd>)> {
+/// Makes the pipes; the ends that the target gets come in the order of `pipes`, and
+/// behind them the end over which the init says farewell.
+fn connect(pipes: &[Pipe], leftovers: &Leftovers) -> io::Result<(Ends, Vec<OwnedFd>)> {
     let mut ends = Ends::default();
-    let mut theirs = Vec::with_capacity(pipes.len());
+    let mut theirs = Vec::with_capacity(pipes.len() + 1);
+    let mut farewell = None;
     for pipe in pipes {
         let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
         match pipe {
             Pipe::To(fd) => {
+                if *fd == 0 && matches!(leftovers, Leftovers::Release(_)) {
+                    farewell = Some(write.try_clone()?);
+                }
                 ends.to.insert(*fd, Box::new(pipe::Sender::from_owned_fd(unblocked(write)?)?));
                 theirs.push(read);
             }
@@ -140,6 +146,7 @@ fn connect(pipes: &[Pipe]) -> io::Result<(Ends, Vec<OwnedFd>)> {
             }
         }
     }
+    theirs.extend(farewell);
     Ok((ends, theirs))
 }
 

@@ -57,6 +57,7 @@ impl Bench {
             background: Background::new(entry.anchor()),
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
+            adapters: crate::adapters::testing::adapters(&table, &launch),
             checks: WantedChecks::new(checks, entry.anchor()),
             languages,
             launch,

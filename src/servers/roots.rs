@@ -56,7 +56,7 @@ impl<'a> Rule<'a> {
     }
 
     /// Returns one without workspaces.
-    fn nearest(markers: &'a [String]) -> Self {
+    pub(crate) fn nearest(markers: &'a [String]) -> Self {
         Self { markers, workspace: &[], needs: &[], nested: Nested::Nearest }
     }
 

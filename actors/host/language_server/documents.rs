@@ -196,6 +196,13 @@ impl Documents {
         self.files_at
     }
 
+    /// Closes what changed on disk: a server that is then told to read its projects
+    /// afresh takes an open document's text for the file's.
+    pub(super) fn close_suspect(&mut self) -> Vec<Outgoing> {
+        let suspect = self.paths_where(|open| open.suspect.is_some());
+        suspect.iter().filter_map(|path| self.close(path)).collect()
+    }
+
     /// Takes the changes that the server was not told of.
     pub(super) fn take_untold(&mut self) -> Changes {
         std::mem::take(&mut self.untold)
@@ -221,8 +228,7 @@ impl Documents {
             }
         }
         let (tick, most) = (self.tick, MOST_OPEN);
-        let suspect: Vec<_> = self.paths_where(|open| open.suspect.is_some());
-        steps.out.extend(suspect.iter().filter_map(|path| self.close(path)));
+        steps.out.extend(self.close_suspect());
         while self.open.len() > most {
             let oldest = self.open.iter().filter(|(_, open)| open.used != tick);
             let Some(path) = oldest.min_by_key(|(_, open)| open.used).map(|(path, _)| path.clone())

@@ -280,6 +280,7 @@ impl Lease {
                 return Err(Stopped::Superseded);
             }
         }
+        has_reread(live).await?;
         if OVER_ALL.contains(&method) {
             has_read(live, until).await;
         }
@@ -354,6 +355,14 @@ impl Lease {
     pub fn reload(&self) {
         self.slot.renew();
     }
+}
+
+/// Returns when a server has answered that it read its projects afresh: a wrapper may
+/// pass a question on before the order.
+pub(super) async fn has_reread(live: &LiveServer) -> Result<(), Stopped> {
+    let mut observed = live.facts.observed.clone();
+    let answered = observed.wait_for(|observed| observed.rereading == 0).await;
+    answered.map(drop).map_err(|_| Stopped::Died)
 }
 
 /// Returns when a server has read what there is, or when it has had time enough.

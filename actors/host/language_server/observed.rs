@@ -43,6 +43,8 @@ pub(super) struct Observed {
     pub(super) doing: Option<Arc<str>>,
     /// It reads its project for the first time, as far as it has not said otherwise.
     pub(super) reading: Option<Arc<str>>,
+    /// How often it was told to read its projects afresh and has not answered.
+    pub(super) rereading: u32,
     /// It still reads its workspace.
     pub(super) loading: bool,
     /// Why it could not.

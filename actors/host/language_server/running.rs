@@ -330,6 +330,9 @@ impl Running {
         }
         let untold = lock(&self.documents).take_untold();
         let reread = self.spec.reread.as_ref().filter(|reread| untold.any(|c| reread.wants(c)));
+        if reread.is_some() {
+            self.send(lock(&self.documents).close_suspect());
+        }
         self.earlier.append(untold);
         if !self.earlier.is_empty() && self.registrations.newest(WATCHED_FILES).is_some() {
             let told = std::mem::take(&mut self.earlier);
@@ -340,9 +343,13 @@ impl Running {
         if let Some(Reread { command, arguments, .. }) = reread {
             let params = json!({ "command": command, "arguments": arguments });
             if let Ok(mut call) = self.connection.call("workspace/executeCommand", params) {
-                // Whatever is asked behind it is answered behind it: only that nobody
-                // waits for the answer must not cancel it.
-                tokio::spawn(async move { timeout(RELOAD_BOUND, call.answer()).await.is_ok() });
+                self.observed.send_modify(|observed| observed.rereading += 1);
+                let observed = self.observed.clone();
+                tokio::spawn(async move {
+                    // Who asks behind it waits no longer than that either.
+                    let _ = timeout(RELOAD_BOUND, call.answer()).await;
+                    observed.send_modify(|observed| observed.rereading -= 1);
+                });
             }
         }
     }

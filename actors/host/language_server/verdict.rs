@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
 use super::documents::{Document, lock};
-use super::lease::{Lease, LiveServer, Stopped};
+use super::lease::{Lease, LiveServer, Stopped, has_reread};
 use crate::ids::Incarnation;
 use crate::supervise::Unavailable;
 use sign::Sign;
@@ -117,6 +117,7 @@ impl Lease {
             if let Some(kept) = self.kept(path, about.proof) {
                 return Ok(kept);
             }
+            has_reread(live).await?;
             match self.sign(live, path, &synced, wait).await? {
                 Sign::Kept(kept) => return Ok(kept),
                 Sign::Final(report) => match self.keep(live, path, report, about.proof) {

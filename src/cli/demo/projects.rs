@@ -33,6 +33,11 @@ pub(super) const C: Project = project! {
         "src/main.c" "src/money.c" "src/money.h" "src/stock.c" "src/stock.h"
 };
 
+pub(super) const DEBUGGED: Project = project! {
+    "debug_python":
+        "pyproject.toml" "main.py" "tally/__init__.py" "tally/sales.py"
+};
+
 /// Writes a project to a folder.
 pub(super) fn lay_out(project: Project, folder: &Path) -> std::io::Result<()> {
     for (path, text) in project {

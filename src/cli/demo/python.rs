@@ -77,7 +77,7 @@ pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     Ok(())
 }
 
-fn line_of(text: &str, needle: &str) -> usize {
+pub(super) fn line_of(text: &str, needle: &str) -> usize {
     text.lines().position(|line| line.contains(needle)).unwrap_or_default() + 1
 }
 

@@ -5,10 +5,12 @@
 //! no child left, which in both forms means that the tree is empty: every orphan
 //! becomes its child.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
+use hostler_actors::ports::Leftovers;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
@@ -22,14 +24,26 @@ use super::super::procfs::Table;
 use super::super::socket::{Command, Refusal, Report, receive_command, send_report};
 use super::{Refused, mounts, step, sys, target};
 
+/// How long a process that holds somebody else's may take to let that go: lldb-dap needs
+/// 0.2 s. Less than what the daemon waits after a kill.
+const RELEASE: Duration = Duration::from_millis(1500);
+const RELEASE_STEP: u8 = 100;
+
 /// Lives the init's life and exits.
-pub(super) fn run(socket: BorrowedFd<'_>, order: &Order, fds: Vec<OwnedFd>, ids: (u32, u32)) -> ! {
+pub(super) fn run(
+    socket: BorrowedFd<'_>,
+    order: &Order,
+    mut fds: Vec<OwnedFd>,
+    ids: (u32, u32),
+) -> ! {
+    // Behind those of the wires, if the target's stdin is one of them.
+    let farewell = (fds.len() > order.pipes()).then(|| fds.pop()).flatten();
     let begun = begin(socket, order, &fds, ids);
     // A held pipe end would hide the end of the target's output.
     drop(fds);
     let code = match begun {
         Ok((signals, main)) => {
-            Init { socket, signals, main, ended: false, order }.serve();
+            Init { socket, signals, main, ended: false, order, farewell }.serve();
             0
         }
         Err(Refused(kind, text)) => {
@@ -97,17 +111,38 @@ struct Init<'a> {
     main: Pid,
     ended: bool,
     order: &'a Order,
+    /// Our own end of the target's stdin.
+    farewell: Option<OwnedFd>,
 }
 
 impl Init<'_> {
     fn serve(mut self) {
         while self.turn() {}
+        if let (Leftovers::Release(words), false) = (&self.order.leftovers, self.ended) {
+            self.let_go(words);
+        }
         let Self { socket, main, ended, .. } = self;
         if !ended {
             // First, or a shell whose children die before it is seen to exit with 0.
             let _ = kill(main, Signal::SIGKILL);
         }
         take_down(|status| report_end(socket, main, status));
+    }
+
+    /// Says farewell to the main process, and gives it a moment to go.
+    fn let_go(&mut self, words: &[u8]) {
+        if let Some(stdin) = self.farewell.take() {
+            // It was made not to block by the daemon, so a process that does not read
+            // costs nothing here.
+            let _ = File::from(stdin).write_all(words);
+        }
+        let until = Instant::now() + RELEASE;
+        while !self.ended && Instant::now() < until {
+            let mut ready = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut ready, RELEASE_STEP) == Ok(1) && self.only_children_called() {
+                self.reap();
+            }
+        }
     }
 
     /// Waits for the next thing and does it. Returns false when the tree is to go.
@@ -144,7 +179,7 @@ impl Init<'_> {
                 Ok(status) if status.pid() == Some(self.main) => {
                     self.ended = true;
                     report_end(self.socket, self.main, status);
-                    if self.order.leftovers == hostler_actors::ports::Leftovers::Kill {
+                    if self.order.leftovers != Leftovers::Keep {
                         return false;
                     }
                 }

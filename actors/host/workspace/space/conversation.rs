@@ -1,7 +1,10 @@
 //! A conversation of a space, with its runs. Supervised by its space.
 //!
-//! Runs fail one by one: a failed run is gone, its neighbours live on.
+//! Runs fail one by one: a failed run is gone, its neighbours live on. The debug
+//! session is an actor from its first use on; what it is to remember over a failure
+//! of its own, such as breakpoints, is kept here.
 
+pub mod debug_session;
 pub mod run;
 
 use std::sync::Arc;
@@ -16,16 +19,26 @@ use crate::ports::{Ports, RunSpec};
 use crate::profile::Profile;
 use crate::status::{NodeKind, StatusEntry};
 use crate::supervise::branch::Branch;
+use debug_session::desk::{Desk, Shared};
+use debug_session::{DebugSession, DebugSessionArgs, DebugSessionMsg};
 use run::{Run, RunArgs, RunMsg};
 
 /// `spec/host.md`: 8 s a run.
 const RUN_BOUND: Duration = Duration::from_secs(8);
+
+/// What a debug session may take to end: `spec/host.md`, 5 s a resource, and the 3 s in
+/// which a killed tree is seen to be empty.
+const DEBUG_BOUND: Duration = Duration::from_secs(8);
+/// The one debug session's key.
+const DEBUG: &str = "debug session";
 
 /// What a conversation understands.
 #[derive(Debug)]
 pub enum ConversationMsg {
     /// Begins a run.
     OpenRun(Arc<RunSpec>, RpcReplyPort<ActorRef<RunMsg>>),
+    /// Hands out the conversation's debug session, whose actor it starts on first use.
+    DebugSession(RpcReplyPort<Desk>),
     /// Ends the conversation and its runs.
     End(RpcReplyPort<()>),
     /// Takes note that its runs are gone.
@@ -46,6 +59,8 @@ pub(super) struct ConversationArgs {
 pub struct ConversationState {
     args: ConversationArgs,
     runs: Branch<RunId, RunMsg>,
+    debug: Branch<&'static str, DebugSessionMsg>,
+    debugged: Arc<Shared>,
 }
 
 /// The conversation's actor.
@@ -63,7 +78,12 @@ impl Actor for Conversation {
         args: ConversationArgs,
     ) -> Result<ConversationState, ActorProcessingErr> {
         args.status.update(|row| row.phase = "open");
-        Ok(ConversationState { args, runs: Branch::default() })
+        Ok(ConversationState {
+            args,
+            runs: Branch::default(),
+            debug: Branch::default(),
+            debugged: Arc::default(),
+        })
     }
 
     async fn handle(
@@ -78,6 +98,7 @@ impl Actor for Conversation {
                 let args = RunArgs {
                     spec,
                     host: state.args.host.clone(),
+                    conversation: myself.clone(),
                     profile: state.args.profile.clone(),
                     ports: state.args.ports.clone(),
                     status: state.args.status.child(NodeKind::Run, id.to_string()),
@@ -86,11 +107,15 @@ impl Actor for Conversation {
                 state.runs.add(id, run.clone());
                 let _ = reply.send(run);
             }
+            ConversationMsg::DebugSession(reply) => {
+                let _ = reply.send(state.debug_session(&myself).await?);
+            }
             ConversationMsg::End(reply) => {
                 state.args.status.update(|row| row.phase = "ending");
-                let ends = state.runs.end_all(RunMsg::End, RUN_BOUND);
+                let runs = state.runs.end_all(RunMsg::End, RUN_BOUND);
+                let debug = state.debug.end_all(DebugSessionMsg::End, DEBUG_BOUND);
                 tokio::spawn(async move {
-                    ends.await;
+                    tokio::join!(runs, debug);
                     let _ = myself.cast(ConversationMsg::Ended(reply));
                 });
             }
@@ -109,6 +134,28 @@ impl Actor for Conversation {
         state: &mut ConversationState,
     ) -> Result<(), ActorProcessingErr> {
         state.runs.on_supervision(&event)?;
+        state.debug.on_supervision(&event)?;
         Ok(())
+    }
+}
+
+impl ConversationState {
+    async fn debug_session(
+        &mut self,
+        myself: &ActorRef<ConversationMsg>,
+    ) -> Result<Desk, ActorProcessingErr> {
+        if let Some(actor) = self.debug.get(&DEBUG) {
+            return Ok(Desk::new(actor.clone(), Arc::clone(&self.debugged)));
+        }
+        let args = DebugSessionArgs {
+            launch: Arc::clone(&self.args.ports.launch),
+            sockets: Arc::clone(&self.args.ports.sockets),
+            shared: Arc::clone(&self.debugged),
+            status: self.args.status.child(NodeKind::DebugSession, DEBUG),
+        };
+        let (actor, _) =
+            DebugSession::spawn_linked(None, DebugSession, args, myself.get_cell()).await?;
+        self.debug.add(DEBUG, actor.clone());
+        Ok(Desk::new(actor, Arc::clone(&self.debugged)))
     }
 }

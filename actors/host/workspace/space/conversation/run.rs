@@ -14,6 +14,8 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::host::HostMsg;
+use crate::host::workspace::space::conversation::ConversationMsg;
+use crate::host::workspace::space::conversation::debug_session::desk::Desk;
 use crate::ids::CallId;
 use crate::ports::{Ports, RunSpec, Surface, ToolResult};
 use crate::profile::Profile;
@@ -40,6 +42,8 @@ pub enum RunMsg {
     Cancel(CallId, RpcReplyPort<bool>),
     /// Hands out the run's language session, which it starts on first use.
     LanguageSession(RpcReplyPort<ActorRef<LanguageSessionMsg>>),
+    /// Passes on who wants the conversation's debug session.
+    DebugSession(RpcReplyPort<Desk>),
     /// Takes note that the turn has ended, and goes on as was asked.
     TurnEnded(Next),
     /// Ends the run and all that it owns.
@@ -97,6 +101,7 @@ pub struct CallView {
 pub(super) struct RunArgs {
     pub(super) spec: Arc<RunSpec>,
     pub(super) host: ActorRef<HostMsg>,
+    pub(super) conversation: ActorRef<ConversationMsg>,
     pub(super) profile: watch::Receiver<Arc<Profile>>,
     pub(super) ports: Ports,
     pub(super) status: StatusEntry,
@@ -145,6 +150,9 @@ impl Actor for Run {
             },
             RunMsg::LanguageSession(reply) => {
                 drop(reply.send(state.language_session(&myself).await?));
+            }
+            RunMsg::DebugSession(reply) => {
+                let _ = state.args.conversation.cast(ConversationMsg::DebugSession(reply));
             }
             RunMsg::TurnEnded(next) => state.go_on(&myself, next).await?,
             RunMsg::End(reply) => state.end(&myself, reply),
