@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use hostler_actors::profile::Mode;
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -13,7 +12,6 @@ use super::projects::{DEBUGGED, lay_out, text_of};
 use super::python::line_of;
 use super::remote::{Answer, Broken, Remote};
 use super::show::Show;
-use crate::serve::protocol::Open;
 
 /// The file in which it goes wrong, its wrong line, and the right one.
 const FILE: &str = "tally/sales.py";
@@ -26,15 +24,8 @@ const EXPECTED: &str = "total: 2700";
 pub(super) async fn part(stage: &Stage, show: Arc<Show>) -> Result<(), Broken> {
     let project = stage.folder.join("tally");
     lay_out(DEBUGGED, &project)?;
-    let open = Open {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        dir: project,
-        mode: Mode::Chat,
-        space: None,
-        run: None,
-        env: stage.env.clone(),
-    };
-    let mut run = Run { remote: Remote::open(&stage.client, &open).await?, show };
+    let remote = Remote::open(&stage.client, &stage.open(&project, &stage.env)).await?;
+    let mut run = Run { remote, show };
     find(&mut run).await?;
     mend(&mut run).await?;
     run.remote.end().await.map(drop)
