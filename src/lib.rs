@@ -8,6 +8,7 @@ pub(crate) mod background;
 pub(crate) mod chance;
 pub(crate) mod checkers;
 pub(crate) mod cli;
+pub(crate) mod code;
 pub(crate) mod commons;
 pub(crate) mod config;
 pub(crate) mod daemon;
