@@ -133,7 +133,7 @@ pub(crate) fn read(source: &str, language: SupportLang) -> Result<Readings, BadP
         Err(error) => (None, Some(error)),
     };
     let fault = fault_of(&bare, language);
-    let plain = plain.filter(|plain| !plain.pattern.has_error() && has_all(plain, &wanted));
+    let mut plain = plain.filter(|plain| !plain.pattern.has_error() && has_all(plain, &wanted));
     let single = plain
         .as_ref()
         .is_some_and(|plain| matches!(plain.pattern.node, PatternNode::MetaVar { .. }));
@@ -141,13 +141,18 @@ pub(crate) fn read(source: &str, language: SupportLang) -> Result<Readings, BadP
     if !single {
         let lists = plain.as_ref().and_then(|plain| with_lists(&plain.pattern, &bare));
         let placed = contexts(language).iter().map(|place| in_context(&code, language, place));
-        let mut known: Vec<String> = plain.iter().map(|plain| shape(&plain.pattern.node)).collect();
+        let mut known = Vec::new();
         for read in std::iter::once(lists).chain(placed).flatten() {
             let shape = shape(&read.pattern.node);
-            if has_all(&read, &wanted) && !known.contains(&shape) {
-                known.push(shape);
-                others.push(read);
+            if !has_all(&read, &wanted) || known.contains(&shape) {
+                continue;
             }
+            // Read the same where it does parse: a piece need not parse as a whole file.
+            match plain.as_mut().filter(|plain| self::shape(&plain.pattern.node) == shape) {
+                Some(plain) => plain.clean = true,
+                None => others.push(read),
+            }
+            known.push(shape);
         }
     }
     if plain.as_ref().is_none_or(|plain| !plain.clean) && others.is_empty() {

@@ -55,55 +55,66 @@ struct Wanted<'p> {
     kind: u16,
     /// Named leaves are compared by text as well.
     text: Option<&'p str>,
+    /// The matcher passes over unnamed tokens right behind a list.
+    optional: bool,
 }
 
-fn leaves<'p>(node: &'p PatternNode, out: &mut Vec<Wanted<'p>>) {
+impl Wanted<'_> {
+    fn is(&self, node: &TreeNode<'_>) -> bool {
+        self.kind == node.kind_id() && self.text.is_none_or(|text| text == node.source())
+    }
+}
+
+fn leaves<'p>(node: &'p PatternNode, after_list: &mut bool, out: &mut Vec<Wanted<'p>>) {
     match node {
         PatternNode::Terminal { text, is_named, kind_id } => {
-            out.push(Wanted { kind: *kind_id, text: is_named.then_some(text) });
+            *after_list &= !is_named;
+            let text = is_named.then_some(text.as_str());
+            out.push(Wanted { kind: *kind_id, text, optional: *after_list });
         }
         PatternNode::Internal { children, .. } => {
-            children.iter().for_each(|child| leaves(child, out));
+            *after_list = false;
+            children.iter().for_each(|child| leaves(child, after_list, out));
+            *after_list = false;
         }
-        PatternNode::MetaVar { .. } => {}
+        PatternNode::MetaVar { meta_var } => {
+            *after_list = matches!(meta_var, MetaVariable::MultiCapture(_));
+        }
     }
 }
 
 /// Says what a pattern accounts for in a match. The pattern's wildcards must have names.
 pub(super) fn cover(parsed: &Parsed, reading: &Reading, found: &Found) -> Cover {
     let mut wanted = Vec::new();
-    leaves(&reading.pattern.node, &mut wanted);
-    let mut wanted = wanted.into_iter().peekable();
+    leaves(&reading.pattern.node, &mut false, &mut wanted);
+    let mut wanted = wanted.as_slice();
     let captured: Vec<_> =
         found.captured.iter().filter_map(|captured| captured.range.clone()).collect();
-    let end = found.matched_to.unwrap_or(found.range.end);
     let root = parsed.node(found.node);
     let (mut at, last) = (root.index(), root.index() + root.size());
-    let mut worst = None;
+    let (mut loose, mut end) = (Vec::new(), found.range.start);
     while at < last {
         let node = parsed.node(at);
+        let skipped = wanted.iter().take_while(|wanted| wanted.optional && !wanted.is(&node));
+        let skipped = skipped.count();
         if within(&node.span(), &captured) {
+            end = end.max(node.span().end);
             at += node.size();
-            continue;
-        }
-        let matched = wanted.peek().is_some_and(|wanted| {
-            wanted.kind == node.kind_id() && wanted.text.is_none_or(|text| text == node.source())
-        });
-        if matched {
-            wanted.next();
+        } else if wanted.get(skipped).is_some_and(|wanted| wanted.is(&node)) {
+            wanted = wanted.get(skipped + 1..).unwrap_or_default();
+            end = end.max(node.span().end);
             at += node.size();
-            continue;
-        }
-        if node.is_extra() || node.is_leaf() {
-            let left = unaccounted(node, end, reading.head);
-            worst = worst.max(left.map(std::cmp::Reverse));
+        } else if node.is_extra() || node.is_leaf() {
+            loose.push(node);
             at += node.size();
         } else {
             at += 1;
         }
     }
-    match worst {
-        Some(std::cmp::Reverse(left)) => Cover::Leaves(left),
+    // The matcher cannot tell where a match with an empty list ends.
+    let end = found.matched_to.unwrap_or(end);
+    match loose.into_iter().filter_map(|node| unaccounted(node, end, reading.head)).min() {
+        Some(left) => Cover::Leaves(left),
         None => Cover::Whole(end),
     }
 }

@@ -17,10 +17,10 @@ pub(super) fn widened(parsed: &Parsed, found: &Found) -> Result<Range<usize>, Le
     for holder in node.holders().into_iter().rev() {
         let span = holder.span();
         let rest = parsed.text().get(range.end..span.end).unwrap_or_default().trim();
-        if span.start != range.start || !matches!(rest, "" | ";") || holder.index() == 0 {
-            break;
-        }
-        if !is_statement(holder) && rest.is_empty() && span.end != range.end {
+        if span.start != range.start
+            || !matches!(rest, "" | ";")
+            || !holder.kind_name().ends_with("statement")
+        {
             break;
         }
         range = span;
@@ -30,10 +30,6 @@ pub(super) fn widened(parsed: &Parsed, found: &Found) -> Result<Range<usize>, Le
         return Err(Left::LastStatement);
     }
     Ok(whole_lines(parsed.text(), range))
-}
-
-fn is_statement(node: TreeNode<'_>) -> bool {
-    node.kind_name().contains("statement")
 }
 
 /// Python has no empty block.

@@ -231,10 +231,10 @@ fn what_grows_beyond_measure_is_refused() {
 fn strings_keep_their_white_space_when_lines_move() {
     becomes(
         L::Python,
-        "run($X)",
-        "with a:\n    run($X)",
+        "run($$$X)",
+        "with a:\n    run($$$X)",
         "run(\"\"\"\n  sql\n\"\"\", [\n    1,\n])\n",
-        "run(\"\"\"\n  sql\n\"\"\", [\n    1,\n])\n",
+        "with a:\n    run(\"\"\"\n  sql\n\"\"\", [\n        1,\n    ])\n",
     );
 }
 
