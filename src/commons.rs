@@ -19,6 +19,7 @@ use crate::seat::Seat;
 use crate::servers::Languages;
 use crate::servers::watched::Watched;
 use crate::shims::Programs;
+use crate::trees::Trees;
 use crate::watch::Watches;
 
 /// What the seats of all runs have in common.
@@ -27,6 +28,7 @@ pub(crate) struct Commons {
     launch: Arc<dyn Launch>,
     programs: Arc<Programs>,
     locks: PathLocks,
+    trees: Trees,
     watches: Watches,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
@@ -50,6 +52,7 @@ impl Commons {
             programs: Arc::new(Programs::new(Arc::clone(&launch))),
             launch,
             locks: PathLocks::default(),
+            trees: Trees::default(),
             spilled: folders.data.join("spilled"),
             tools: folders.tools.clone(),
         }
@@ -59,6 +62,11 @@ impl Commons {
     pub(crate) fn host_is(&self, host: ActorRef<HostMsg>) {
         // There is one, and it is named once.
         let _ = self.host.set(host);
+    }
+
+    /// Lets go of what no run is there for any more.
+    pub(crate) fn no_run_is_left(&self) {
+        self.trees.clear();
     }
 
     /// Takes a configuration for the seats that are taken from now on.
@@ -82,6 +90,7 @@ impl Commons {
             background: Background::new(call.row.clone()),
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
+            trees: self.trees.clone(),
             launch: Arc::clone(&self.launch),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),

@@ -32,6 +32,7 @@ pub(crate) mod shims;
 pub(crate) mod surface;
 pub(crate) mod tools;
 pub(crate) mod transcripts;
+pub(crate) mod trees;
 pub(crate) mod watch;
 
 /// Runs this process's command line.

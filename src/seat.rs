@@ -16,6 +16,7 @@ use crate::handles::OutputHandles;
 use crate::locks::PathLocks;
 use crate::seen::Seen;
 use crate::servers::Languages;
+use crate::trees::Trees;
 
 /// What one run's tools may reach.
 pub(crate) struct Seat {
@@ -33,6 +34,8 @@ pub(crate) struct Seat {
     pub(crate) env: Arc<[(OsString, OsString)]>,
     /// One writer per path, over all runs.
     pub(crate) locks: PathLocks,
+    /// Texts and their trees, of all runs.
+    pub(crate) trees: Trees,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
     /// What it needs to reach language servers and checkers.

@@ -18,6 +18,8 @@ use crate::tools::{TOOLS, Tool, Wired};
 pub(crate) struct Wiring {
     /// It has a work folder.
     pub(crate) folder: bool,
+    /// It has parsers.
+    pub(crate) trees: bool,
     /// It has a language-server supervisor.
     pub(crate) language_servers: bool,
 }
@@ -37,6 +39,7 @@ pub(crate) enum Hidden {
 pub(crate) fn visible(tool: &Tool, profile: &Profile, wiring: Wiring) -> Result<(), Hidden> {
     let wired = match tool.wired {
         Wired::Folder => wiring.folder,
+        Wired::Trees => wiring.folder && wiring.trees,
         Wired::LanguageServers => wiring.folder && wiring.language_servers,
     };
     if !wired {
@@ -99,11 +102,11 @@ mod tests {
         surface.tools.into_iter().map(|tool| tool.name).collect()
     }
 
-    const ALL: Wiring = Wiring { folder: true, language_servers: true };
+    const ALL: Wiring = Wiring { folder: true, trees: true, language_servers: true };
 
     #[test]
     fn the_tier_and_the_posture_take_tools_away() {
-        let read = ["read", "grep", "glob", "lsp"];
+        let read = ["read", "grep", "glob", "ast_grep", "lsp"];
         let full = profile(Tier::Exec, WorktreePosture::Writable);
         assert_eq!(names(&full, ALL), [&read[..], &["write", "edit", "bash"]].concat());
         assert_eq!(names(&profile(Tier::Read, WorktreePosture::Writable), ALL), read);
@@ -114,9 +117,9 @@ mod tests {
     #[test]
     fn what_is_not_wired_is_not_there() {
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        let bare = Wiring { folder: true, language_servers: false };
+        let bare = Wiring { folder: true, trees: true, language_servers: false };
         assert!(!names(&full, bare).contains(&"lsp".to_owned()));
-        let nothing = Wiring { folder: false, language_servers: false };
+        let nothing = Wiring { folder: false, trees: true, language_servers: false };
         assert!(names(&full, nothing).is_empty());
     }
 }

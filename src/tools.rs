@@ -5,6 +5,7 @@
 //! everything said about it; the registry, the surface and the guard read it from
 //! there. May not start a process: that is `launch`'s.
 
+pub(crate) mod ast_grep;
 pub(crate) mod bash;
 pub(crate) mod edit;
 pub(crate) mod glob;
@@ -36,6 +37,8 @@ pub(crate) enum Effect {
 pub(crate) enum Wired {
     /// A work folder.
     Folder,
+    /// A work folder and parsers.
+    Trees,
     /// A work folder and a language-server supervisor.
     LanguageServers,
 }
@@ -110,8 +113,16 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 /// Every tool, in the order in which a surface lists them.
-pub(crate) static TOOLS: &[Tool] =
-    &[read::TOOL, grep::TOOL, glob::TOOL, lsp::TOOL, write::TOOL, edit::TOOL, bash::TOOL];
+pub(crate) static TOOLS: &[Tool] = &[
+    read::TOOL,
+    grep::TOOL,
+    glob::TOOL,
+    ast_grep::TOOL,
+    lsp::TOOL,
+    write::TOOL,
+    edit::TOOL,
+    bash::TOOL,
+];
 
 /// Generates the JSON schema of a tool's arguments.
 pub(crate) fn schema_of<A: JsonSchema>() -> Value {

@@ -241,12 +241,13 @@ fn in_context(code: &str, language: SupportLang, context: &Context) -> Option<Re
 
 /// The deepest named node that covers exactly these bytes.
 fn exactly<'p>(parsed: &'p Parsed, range: &Range<usize>) -> Option<TreeNode<'p>> {
-    parsed.root().walk().filter(|node| node.span() == *range && node.is_named()).last()
+    let nodes = parsed.root().walk().skip(1);
+    nodes.filter(|node| node.span() == *range && node.is_named()).last()
 }
 
 /// The outermost node that begins with these bytes and whose children end with them.
 fn beginning<'p>(parsed: &'p Parsed, range: &Range<usize>) -> Option<TreeNode<'p>> {
-    parsed.root().walk().find(|node| {
+    parsed.root().walk().skip(1).find(|node| {
         node.span().start == range.start
             && node.is_named()
             && node.span().end > range.end

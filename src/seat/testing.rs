@@ -48,6 +48,7 @@ impl Bench {
             background: Background::new(entry.anchor()),
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
+            trees: Default::default(),
             languages,
             launch,
         };
