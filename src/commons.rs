@@ -10,6 +10,7 @@ use ractor::ActorRef;
 
 use crate::background::Background;
 use crate::config::Config;
+use crate::folder::journal::Journals;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
@@ -19,6 +20,7 @@ use crate::seat::Seat;
 use crate::servers::Languages;
 use crate::servers::watched::Watched;
 use crate::shims::Programs;
+use crate::staged::Staged;
 use crate::trees::Trees;
 use crate::watch::Watches;
 
@@ -29,6 +31,7 @@ pub(crate) struct Commons {
     programs: Arc<Programs>,
     locks: PathLocks,
     trees: Trees,
+    journals: Journals,
     watches: Watches,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
@@ -53,6 +56,7 @@ impl Commons {
             launch,
             locks: PathLocks::default(),
             trees: Trees::default(),
+            journals: Journals::at(folders.commits()),
             spilled: folders.data.join("spilled"),
             tools: folders.tools.clone(),
         }
@@ -78,6 +82,8 @@ impl Commons {
     pub(crate) fn seat(&self, call: &ToolCall) -> Result<Seat, FolderError> {
         let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
         let run = call.spec.id;
+        // What a session that was killed left half done, before anybody looks at it.
+        self.journals.recover();
         Ok(Seat {
             run,
             folder: Folder::open(&call.spec.folder)?,
@@ -91,6 +97,8 @@ impl Commons {
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
             trees: self.trees.clone(),
+            staged: Staged::new(call.row.clone()),
+            journals: self.journals.clone(),
             launch: Arc::clone(&self.launch),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),

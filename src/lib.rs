@@ -6,6 +6,7 @@
 pub(crate) mod ask;
 pub(crate) mod background;
 pub(crate) mod chance;
+pub(crate) mod changes;
 pub(crate) mod checkers;
 pub(crate) mod cli;
 pub(crate) mod code;
@@ -29,6 +30,7 @@ pub(crate) mod seen;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod shims;
+pub(crate) mod staged;
 pub(crate) mod surface;
 pub(crate) mod tools;
 pub(crate) mod transcripts;

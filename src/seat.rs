@@ -12,10 +12,12 @@ use hostler_actors::ports::Launch;
 
 use crate::background::Background;
 use crate::folder::Folder;
+use crate::folder::journal::Journals;
 use crate::handles::OutputHandles;
 use crate::locks::PathLocks;
 use crate::seen::Seen;
 use crate::servers::Languages;
+use crate::staged::Staged;
 use crate::trees::Trees;
 
 /// What one run's tools may reach.
@@ -36,6 +38,10 @@ pub(crate) struct Seat {
     pub(crate) locks: PathLocks,
     /// Texts and their trees, of all runs.
     pub(crate) trees: Trees,
+    /// Changes that wait to be accepted.
+    pub(crate) staged: Staged,
+    /// What was begun on several files.
+    pub(crate) journals: Journals,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
     /// What it needs to reach language servers and checkers.

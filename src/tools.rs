@@ -5,6 +5,7 @@
 //! everything said about it; the registry, the surface and the guard read it from
 //! there. May not start a process: that is `launch`'s.
 
+pub(crate) mod ast_edit;
 pub(crate) mod ast_grep;
 pub(crate) mod bash;
 pub(crate) mod edit;
@@ -12,6 +13,7 @@ pub(crate) mod glob;
 pub(crate) mod grep;
 pub(crate) mod lsp;
 pub(crate) mod read;
+pub(crate) mod resolve;
 pub(crate) mod write;
 
 use hostler_actors::ports::{Block, BoxFuture, ToolCall, ToolCard, ToolResult};
@@ -121,6 +123,8 @@ pub(crate) static TOOLS: &[Tool] = &[
     lsp::TOOL,
     write::TOOL,
     edit::TOOL,
+    ast_edit::TOOL,
+    resolve::TOOL,
     bash::TOOL,
 ];
 

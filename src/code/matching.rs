@@ -89,11 +89,6 @@ pub(crate) struct Match<'t, 'p> {
 }
 
 impl Match<'_, '_> {
-    /// Returns the node's place in the walk.
-    pub(crate) fn node(&self) -> usize {
-        self.at
-    }
-
     /// Takes it out of the tree.
     pub(crate) fn found(&self) -> Found {
         let env = self.found.get_env();

@@ -47,6 +47,12 @@ impl Parsed {
         self.faults
     }
 
+    /// Returns where the first of them is.
+    pub(crate) fn first_fault(&self) -> Option<usize> {
+        let fault = self.root().walk().find(|node| node.failed() || node.flag(MISSING));
+        fault.map(|node| node.span().start)
+    }
+
     /// Returns the first node of the walk.
     pub(crate) fn root(&self) -> TreeNode<'_> {
         self.node(0)
@@ -55,11 +61,6 @@ impl Parsed {
     /// Returns a node by its place in the walk.
     pub(super) fn node(&self, at: usize) -> TreeNode<'_> {
         TreeNode { tree: self, at: u32::try_from(at).unwrap_or(u32::MAX), blind: false }
-    }
-
-    /// Returns how many nodes there are.
-    pub(super) fn len(&self) -> usize {
-        self.kinds.len()
     }
 
     /// Returns every kind, in the order of the walk.

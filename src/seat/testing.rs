@@ -15,8 +15,10 @@ use serde_json::Value;
 use super::Seat;
 use crate::background::Background;
 use crate::folder::Folder;
+use crate::folder::journal::Journals;
 use crate::handles::{Limits, OutputHandles};
 use crate::servers::testing::languages;
+use crate::staged::Staged;
 use crate::tools::{Cancel, Failure, Tool};
 
 /// A seat, and the folder that goes with it.
@@ -49,6 +51,8 @@ impl Bench {
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
             trees: Default::default(),
+            staged: Staged::new(entry.anchor()),
+            journals: Journals::at(place.path().join("data/commits")),
             languages,
             launch,
         };
