@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod language;
 pub(crate) mod matching;
 pub(crate) mod parse;
+pub(crate) mod patch;
 pub(crate) mod reading;
 pub(crate) mod rewrite;
 pub(crate) mod template;

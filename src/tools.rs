@@ -5,6 +5,7 @@
 //! everything said about it; the registry, the surface and the guard read it from
 //! there. May not start a process: that is `launch`'s.
 
+pub(crate) mod apply_patch;
 pub(crate) mod ast_edit;
 pub(crate) mod ast_grep;
 pub(crate) mod bash;
@@ -123,6 +124,7 @@ pub(crate) static TOOLS: &[Tool] = &[
     lsp::TOOL,
     write::TOOL,
     edit::TOOL,
+    apply_patch::TOOL,
     ast_edit::TOOL,
     resolve::TOOL,
     bash::TOOL,
