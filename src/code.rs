@@ -15,3 +15,4 @@ pub(crate) mod reading;
 pub(crate) mod rewrite;
 pub(crate) mod template;
 pub(crate) mod tree;
+pub(crate) mod workspace_edit;

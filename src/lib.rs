@@ -28,6 +28,7 @@ pub(crate) mod room;
 pub(crate) mod seat;
 pub(crate) mod seen;
 pub(crate) mod serve;
+pub(crate) mod server_edits;
 pub(crate) mod servers;
 pub(crate) mod shims;
 pub(crate) mod staged;

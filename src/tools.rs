@@ -13,6 +13,8 @@ pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;
 pub(crate) mod lsp;
+pub(crate) mod lsp_apply;
+pub(crate) mod lsp_rename;
 pub(crate) mod read;
 pub(crate) mod resolve;
 pub(crate) mod write;
@@ -126,6 +128,8 @@ pub(crate) static TOOLS: &[Tool] = &[
     edit::TOOL,
     apply_patch::TOOL,
     ast_edit::TOOL,
+    lsp_rename::TOOL,
+    lsp_apply::TOOL,
     resolve::TOOL,
     bash::TOOL,
 ];
