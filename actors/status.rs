@@ -39,6 +39,8 @@ pub enum NodeKind {
     Background,
     /// A change that waits to be accepted or discarded.
     StagedEdit,
+    /// A check of the project that the run waits for.
+    Check,
 }
 
 impl fmt::Display for NodeKind {
@@ -58,6 +60,7 @@ impl fmt::Display for NodeKind {
             Self::VibeWorker => "vibe worker",
             Self::Background => "background process",
             Self::StagedEdit => "staged edit",
+            Self::Check => "check",
         })
     }
 }

@@ -1,190 +1,162 @@
 //! The project's checkers, which stand behind diagnostics of `"*"`.
 //!
-//! A language server knows what is open; a checker reads everything. Each one whose
-//! marker and program are there is run, one after the other, within one bound. All
-//! is well only where every one said so with the right exit code *and* an output
-//! that could be read; anything else is "not verified", with its last words.
+//! A language server knows what is open; a checker reads everything. Every language
+//! that is found in the folder is checked, two checks at a time. All is well only where
+//! each one said so with the right exit code *and* an output that could be read;
+//! anything else, and what no checker looks at, is named. What does not end within the
+//! call goes on and comes with a later result.
 //!
-//! Details: `action`, `freshness`, `diagnostics[]`, `total`, `shown`, `reasons[]`,
-//! `checkers[]` (`name`, `root`, `verified`, `files`).
+//! Details: `action`, `freshness`, `diagnostics[]`, `total`, `shown`, `outside`,
+//! `reasons[]`, `checkers[]` (`name`, `root`, `verified`, `files`, `took_ms`),
+//! `not_covered[]` (`language`, `files`, `example`).
 
-mod pyright;
+mod cache;
+mod columns;
+mod commands;
+mod formats;
+mod plan;
+mod projects;
+mod run;
+pub(crate) mod shared;
+mod survey;
+mod told;
+pub(crate) mod wanted;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::Finding;
-use hostler_actors::ports::{Ended, Owner};
-use serde_json::json;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use crate::config::definitions::CheckerDefinition;
-use crate::diagnostics::documents::shown;
-use crate::diagnostics::findings::{Cap, Freshness, capped, counted, detail, line};
+use crate::config::definitions::Runs;
+use crate::diagnostics::details::with;
 use crate::folder::disk::cancelled;
-use crate::oneshot::{self, Finished, OneShot, Terms};
 use crate::seat::Seat;
-use crate::servers::{Viewpoint, Wanted, roots};
 use crate::tools::{Cancel, Outcome, Output};
+use plan::Plan;
+use survey::{Survey, survey};
+use told::{Checked, State, Told, not_covered, root, several, told};
+use wanted::Asked;
 
-/// How much is shown.
-const CAP: Cap = Cap { files: 20, items: 50 };
-/// How much of a checker's output is read. A finding takes some 400 bytes.
-const OUTPUT: usize = 64 * 1024 * 1024;
-
-/// What a checker's output says.
-#[derive(Debug, PartialEq)]
-struct Report {
-    findings: Vec<Finding>,
-    /// How many files it has looked at, where it says so.
-    files: Option<u64>,
-}
-
-/// What became of one checker in one root.
-struct Checked {
-    name: String,
-    root: Option<PathBuf>,
-    /// What it found, or why that is not known.
-    report: Result<Report, String>,
-}
-
-/// Reads the output of the checker of this name.
-fn read(name: &str, output: &str) -> Result<Report, String> {
-    match name {
-        "pyright" => pyright::read(output),
-        _ => Err(format!("nothing here reads the output of `{name}`")),
-    }
-}
+/// How many checks of one call run at once.
+const AT_ONCE: usize = 2;
 
 /// Runs every checker that applies to the folder.
 pub(crate) async fn check(seat: &Seat, cancel: &Cancel) -> Outcome {
-    let mut checked = Vec::new();
-    let began = Instant::now();
-    for (name, definition) in &seat.languages.config.checkers {
-        let until = began + definition.deadline;
-        let mut done: Vec<PathBuf> = Vec::new();
-        for root in roots::below(&definition.root_markers, seat.folder.root()).await {
-            let root = match root {
-                // A checker of an outer root has looked at the inner ones.
-                Ok(root) if done.iter().any(|outer| root.starts_with(outer)) => continue,
-                Ok(root) => root,
-                Err(why) => {
-                    let report = Err(format!("no root: {why}"));
-                    checked.push(Checked { name: name.clone(), root: None, report });
-                    continue;
-                }
-            };
-            let report = tokio::select! {
-                report = run(seat, name, definition, &root, until) => report,
-                () = cancel.cancelled() => {
-                    return Err(cancelled("lsp", "the checker was killed; nothing was changed"));
-                }
-            };
-            done.push(root.clone());
-            checked.push(Checked { name: name.clone(), root: Some(root), report });
+    tokio::select! {
+        outcome = checked(seat) => outcome,
+        () = cancel.cancelled() => {
+            Err(cancelled("lsp", "checks that nobody else waits for were killed; nothing was changed"))
         }
     }
-    Ok(told(seat.folder.root(), checked))
 }
 
-async fn run(
-    seat: &Seat,
-    name: &str,
-    definition: &CheckerDefinition,
-    root: &Path,
-    until: Instant,
-) -> Result<Report, String> {
-    let wanted = Wanted {
-        names: &definition.binaries,
-        project_folders: &definition.project_folders,
-        probe: definition.probe.as_ref(),
-    };
-    let program = seat.languages.program(Viewpoint::of(seat), root, wanted).await;
-    let program = program.map_err(|why| format!("no program: {why}"))?;
-    let bound = until.saturating_duration_since(Instant::now());
-    if bound < Duration::from_secs(1) {
-        return Err(format!("no time was left of {:?}", definition.deadline));
-    }
-    let args: Vec<_> = definition.args.iter().map(Into::into).collect();
-    let shot = OneShot {
-        label: name,
-        program: &program,
-        args: &args,
-        cwd: root,
-        env: &seat.env,
-        bound,
-        terms: Terms {
-            owner: Owner::Run(seat.run),
-            posture: &seat.languages.posture,
-            kept: OUTPUT,
-        },
-    };
-    let finished = oneshot::run(&*seat.launch, shot, &mut |_| {}).await;
-    judged(name, definition, &finished.map_err(|error| error.to_string())?)
-}
-
-fn judged(
-    name: &str,
-    definition: &CheckerDefinition,
-    finished: &Finished,
-) -> Result<Report, String> {
-    let codes = &definition.exit_codes;
-    let Ended::Code(code) = finished.ended else { return Err(finished.to_string()) };
-    let clean = codes.clean.contains(&code);
-    if !clean && !codes.findings.contains(&code) {
-        return Err(finished.to_string());
-    }
-    let report = read(name, &finished.stdout)?;
-    if !clean && report.findings.is_empty() {
-        return Err(format!("{finished}; it says that something is wrong and not what"));
-    }
-    Ok(report)
-}
-
-fn told(folder: &Path, checked: Vec<Checked>) -> Output {
-    let (mut lines, mut reasons, mut details) = (Vec::new(), Vec::new(), Vec::new());
-    let mut found = Vec::new();
-    let (mut ran, mut verified) = (0, 0);
-    for Checked { name, root, report } in checked {
-        let place = root.as_deref().map(|root| shown(folder, root));
-        let place = place.map(|root| if root.is_empty() { ".".to_owned() } else { root });
-        let at = place.as_ref().map_or_else(String::new, |root| format!(" in {root}"));
-        ran += usize::from(root.is_some());
-        let (mut files, ok) = (None, report.is_ok());
-        match report {
-            Ok(report) => {
-                verified += 1;
-                files = report.files;
-                let counts = counted(report.findings.iter().map(|finding| (finding, 1)));
-                let of = files.map_or_else(String::new, |files| format!(", {files} files checked"));
-                lines.push(format!("{name}{at}: {counts}{of}"));
-                found.extend(report.findings);
-            }
-            Err(why) => {
-                lines.push(format!("{name}{at}: not verified: {why}"));
-                reasons.push(format!("{name}{at}: {why}"));
-            }
-        }
-        details.push(json!({ "name": name, "root": place, "verified": ok, "files": files }));
-    }
-    let freshness = match (verified, ran) {
-        (0, 0) => Freshness::NoServer,
-        (verified, ran) if verified == ran => Freshness::Fresh,
-        _ => Freshness::Unknown,
-    };
-    if lines.is_empty() {
-        lines.push("no checkers are configured".to_owned());
-    }
-    let total = found.len();
-    let (kept, cut) = capped(found, CAP, |finding| finding, None);
-    lines.extend(kept.iter().map(|finding| line(folder, finding)));
-    lines.extend(cut);
-    let items: Vec<_> = kept.iter().map(|finding| detail(folder, finding)).collect();
-    let details = json!({
-        "action": "diagnostics", "file": "*", "freshness": freshness, "diagnostics": items,
-        "total": total, "shown": items.len(), "reasons": reasons, "checkers": details,
+async fn checked(seat: &Seat) -> Outcome {
+    let (config, top) = (Arc::clone(&seat.languages.config), seat.folder.root().to_owned());
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut survey = survey(&config, &top);
+        survey.settle(&config);
+        survey
     });
-    Output::text(lines.join("\n"), details)
+    let survey = looked.await?;
+    let (plans, mut checked) = plans(seat, &survey).await;
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let asked: Vec<_> = plans.into_iter().map(|plan| seat.checks.ask(plan, &turns)).collect();
+    let all = async {
+        for one in &asked {
+            one.check.ended().await;
+        }
+    };
+    // What is not over by then goes on.
+    let _ = timeout(seat.languages.config.diagnostics.project, all).await;
+    let folder = seat.folder.root();
+    checked.extend(asked.iter().map(|one| Checked::of(folder, &one.check)));
+    let going = |one: &Asked| matches!(Checked::of(folder, &one.check).state, State::GoesOn(_));
+    let (goes_on, over): (Vec<_>, Vec<_>) = asked.into_iter().partition(going);
+    drop(over);
+    seat.checks.promise(goes_on);
+    checked.sort_by(|a, b| (&a.name, &a.root).cmp(&(&b.name, &b.root)));
+    Ok(answer(seat, &survey, checked))
+}
+
+/// Plans the checks of all roots, and says which cannot be made.
+async fn plans(seat: &Seat, survey: &Survey) -> (Vec<Plan>, Vec<Checked>) {
+    let (mut plans, mut lacking) = (Vec::<Plan>::new(), Vec::new());
+    for (name, definition) in &seat.languages.config.checkers {
+        let roots = survey.roots.get(name).map_or(&[][..], Vec::as_slice);
+        let led_to = match definition.runs {
+            Runs::TsProjects => roots.iter().flat_map(|at| led_to(at)).collect(),
+            Runs::Once | Runs::CompileCommands => Vec::new(),
+        };
+        for at in roots.iter().filter(|at| !led_to.contains(&at.join("tsconfig.json"))) {
+            let seen = survey.inside.get(&(name.clone(), at.clone())).copied().unwrap_or(0);
+            match Plan::of(seat, name, definition, at, seen).await {
+                Ok(plan) if plans.iter().any(|known| known.key == plan.key) => {}
+                Ok(plan) => plans.push(plan),
+                Err(why) => lack(&mut lacking, name, root(seat.folder.root(), at), why),
+            }
+        }
+        if let Some(files) = survey.outside.get(name) {
+            let markers = definition.root_markers.join(", ");
+            let why = format!("no root (none of {markers} above them) for {}", several(files));
+            lacking.push(Checked { name: name.clone(), root: None, state: State::Not(why) });
+        }
+    }
+    (plans, lacking)
+}
+
+/// Takes note of a check that cannot be made: once for all roots, where it is for one
+/// reason.
+fn lack(lacking: &mut Vec<Checked>, name: &str, root: String, why: String) {
+    let same = |one: &&mut Checked| {
+        one.name == name && matches!(&one.state, State::Not(known) if *known == why)
+    };
+    match lacking.iter_mut().find(same).and_then(|one| one.root.as_mut()) {
+        Some(roots) => *roots = format!("{roots}, {root}"),
+        None => {
+            let (name, root) = (name.to_owned(), Some(root));
+            lacking.push(Checked { name, root, state: State::Not(why) });
+        }
+    }
+}
+
+/// Lists the configurations that another one leads to.
+fn led_to(root: &std::path::Path) -> Vec<PathBuf> {
+    projects::configs(root).split_off(1)
+}
+
+fn answer(seat: &Seat, survey: &Survey, checked: Vec<Checked>) -> Output {
+    let Told { mut lines, mut details } = told(seat.folder.root(), checked);
+    let mut more = Vec::new();
+    if lines.is_empty() {
+        let names: Vec<_> = seat.languages.config.checkers.keys().map(String::as_str).collect();
+        more.push(format!("nothing was checked: nothing here is for {}", names.join(", ")));
+    }
+    more.extend(not_covered(survey.uncovered.iter()));
+    more.extend(survey.cut.iter().cloned());
+    if let Some(reasons) = details.get_mut("reasons").and_then(Value::as_array_mut) {
+        reasons.extend(more.iter().map(|reason| reason.clone().into()));
+    }
+    lines.extend(more);
+    let uncovered = survey.uncovered.iter().map(|(language, files)| {
+        json!({ "language": language, "files": files.count, "example": files.example })
+    });
+    let uncovered: Vec<_> = uncovered.collect();
+    Output::text(lines.join("\n"), with(details, json!({ "not_covered": uncovered })))
+}
+
+/// Takes what came of checks that outlasted their call, for the run's next result.
+pub(crate) fn late(seat: &Seat) -> Option<(String, Vec<Value>)> {
+    let done = seat.checks.take_done();
+    if done.is_empty() {
+        return None;
+    }
+    let folder = seat.folder.root();
+    let checked = done.iter().map(|check| Checked::of(folder, check)).collect();
+    let Told { lines, details } = told(folder, checked);
+    let text = format!("of your earlier diagnostics of \"*\":\n{}", lines.join("\n"));
+    Some((text, vec![with(details, json!({ "of": "lsp diagnostics *" }))]))
 }
 
 #[cfg(test)]

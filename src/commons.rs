@@ -9,12 +9,14 @@ use hostler_actors::ports::{Launch, Posture, ToolCall};
 use ractor::ActorRef;
 
 use crate::background::Background;
+use crate::checkers::shared::Checks;
+use crate::checkers::wanted::WantedChecks;
 use crate::config::Config;
 use crate::folder::journal::Journals;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
-use crate::install::bin_folders;
+use crate::install::installed;
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -33,6 +35,7 @@ pub(crate) struct Commons {
     trees: Trees,
     journals: Journals,
     watches: Watches,
+    checks: Checks,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
     spilled: PathBuf,
     tools: PathBuf,
@@ -49,6 +52,7 @@ impl Commons {
             }
         }));
         Self {
+            checks: Checks::new(Arc::clone(&launch), watches.clone(), folders.cache.join("checks")),
             watches,
             host,
             config: RwLock::new(config),
@@ -100,13 +104,15 @@ impl Commons {
             staged: Staged::new(call.row.clone()),
             journals: self.journals.clone(),
             launch: Arc::clone(&self.launch),
+            checks: WantedChecks::new(self.checks.clone(), call.row.clone()),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),
-                installed: bin_folders(&self.tools, &config),
+                installed: installed(&self.tools, &config),
                 config,
                 programs: Arc::clone(&self.programs),
                 posture: Posture::Writable,
                 watched: Watched::new(self.watches.clone()),
+                known: Default::default(),
             },
         })
     }

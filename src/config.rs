@@ -23,19 +23,37 @@ use hostler_actors::profile::Profile;
 use serde::Deserialize;
 use toml::Value;
 
-use definitions::{CheckerDefinition, ServerDefinition, Share};
+use definitions::{CheckerDefinition, InstallRecipe, ServerDefinition, Share};
 use environment::Environment;
 use error::ConfigError;
 use layers::{Layers, Origin};
 
 const SHIPPED: &str = include_str!("../config/hostler.toml");
 
+/// Embeds definitions: kind, name, text.
+macro_rules! shipped {
+    ($($kind:literal: $($name:literal)+;)+) => {
+        &[$($(($kind, $name, include_str!(concat!("../config/", $kind, "/", $name, ".toml")))),+),+]
+    };
+}
+
 /// Shipped definitions: kind, name, text.
-const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = &[
-    ("servers", "pyright", include_str!("../config/servers/pyright.toml")),
-    ("checkers", "pyright", include_str!("../config/checkers/pyright.toml")),
-    ("profiles", "chat", include_str!("../config/profiles/chat.toml")),
-];
+const SHIPPED_DEFINITIONS: &[(&str, &str, &str)] = shipped! {
+    "servers":
+        "ast-grep" "astro" "basedpyright" "bash-language-server" "biome" "buf" "clangd"
+        "clojure-lsp" "csharp-ls" "css" "dart" "dockerfile" "elixir-ls" "elm" "elp" "emmylua"
+        "erlang-ls" "eslint" "fortls" "fsautocomplete" "gleam" "gopls" "graphql"
+        "haskell-language-server" "helm" "html" "intelephense" "jdtls" "jedi" "json" "julia"
+        "just" "kotlin-language-server" "kotlin-lsp" "lean" "lua-language-server" "marksman"
+        "metals" "neocmakelsp" "nil" "nim" "nixd" "nushell" "ocamllsp" "omnisharp" "oxlint"
+        "perl" "phpactor" "prisma" "purescript" "pylsp" "pyrefly" "pyright" "r" "ruby-lsp"
+        "ruff" "rust-analyzer" "slint" "solargraph" "solidity" "sourcekit-lsp" "sqls" "svelte"
+        "tailwindcss" "taplo" "terraform-ls" "texlab" "tinymist" "tombi" "ty"
+        "typescript-language-server" "typescript-native" "vim-language-server" "vtsls" "vue"
+        "yaml-language-server" "zls" "zuban";
+    "checkers": "cargo" "clang" "dart" "go-build" "go-vet" "pyright" "ruff" "tsc";
+    "profiles": "chat";
+};
 
 /// Kinds of definitions, each with a folder beside the configuration file.
 const KINDS: [&str; 3] = ["servers", "checkers", "profiles"];
@@ -92,15 +110,20 @@ pub(crate) struct LanguageServers {
     pub(crate) request: Duration,
     /// Who shares a process.
     pub(crate) share: Share,
+    /// Names of servers that go before all others of their group, best first.
+    pub(crate) prefer: Vec<String>,
 }
 
-/// How long a write waits for the verdict on it.
+/// How long verdicts are waited for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diagnostics {
-    /// Where the server answers by itself.
+    /// After a write.
     #[serde(deserialize_with = "span::required")]
     pub(crate) inline: Duration,
+    /// Where the whole project is checked.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) project: Duration,
 }
 
 /// How long a command may take.
@@ -157,6 +180,14 @@ pub(crate) struct Loaded {
     pub(crate) layers: Layers,
     /// What a person should be told, for example of a variable that does nothing.
     pub(crate) notices: Vec<String>,
+}
+
+impl Config {
+    /// Returns everything that can be installed, by name.
+    pub(crate) fn recipes(&self) -> impl Iterator<Item = (&str, &InstallRecipe)> {
+        let servers = self.servers.iter();
+        servers.filter_map(|(name, server)| Some((name.as_str(), server.install.as_ref()?)))
+    }
 }
 
 impl Loaded {
@@ -298,5 +329,7 @@ fn value_like(old: Option<&Value>, text: &str) -> Value {
     }
 }
 
+#[cfg(test)]
+mod shipped_tests;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,8 @@
 //! Details that it adds to the tool's: `freshness` (`fresh`, `still analysing`,
 //! `no server`, `unknown`), `diagnostics[]` (`path`, `line`, `column`, `severity`,
 //! `code`, `message`, `server`, `count`, `also_on_lines`), `total`, `shown`,
-//! `reasons[]`, `perhaps_older[]`, `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
+//! `reasons[]`, `servers[]` (`name`, `freshness`, `reason`), `perhaps_older[]`,
+//! `perhaps_older_total`; and to the next result what came late: `late[]` (`of`, the same).
 
 pub(crate) mod details;
 pub(crate) mod documents;
@@ -33,7 +34,10 @@ use crate::seat::Seat;
 use crate::tools::{Cancel, Outcome, Output};
 use details::with;
 use documents::shown;
-use findings::{Cap, Freshness, capped, counted, detail, introduced_detail, introduced_line, line};
+use findings::{
+    Cap, Freshness, Standing, capped, counted, detail, fresh_by, introduced_detail,
+    introduced_line, line,
+};
 use watch::Watch;
 
 /// How much of what a write broke is shown.
@@ -56,6 +60,8 @@ struct Written {
     cautions: Vec<String>,
     /// Errors that may be older: the state before is not known.
     unsure: Vec<Finding>,
+    /// How each server stands.
+    standings: Vec<Standing>,
 }
 
 /// Makes a call that writes these files, as given, and adds what it broke.
@@ -134,14 +140,15 @@ impl Written {
                 "diagnostics: still analysing ({}); what comes of it is added to a later result",
                 self.pending.join("; ")
             )),
-            Freshness::Fresh if total == 0 && self.unsure.is_empty() => {
-                lines.push("diagnostics: fresh, nothing new".to_owned());
-            }
-            Freshness::Fresh if total == 0 => {
-                lines.push("diagnostics: fresh, but what was wrong before is not known".to_owned());
-            }
-            Freshness::Fresh => lines.push(format!("diagnostics: fresh, new: {counts}")),
-            Freshness::NoServer | Freshness::Unknown => {}
+            Freshness::Fresh | Freshness::NoServer | Freshness::Unknown => {}
+        }
+        let fresh = fresh_by(&self.standings);
+        if self.verified > 0 {
+            lines.push(match total {
+                0 if self.unsure.is_empty() => format!("diagnostics: {fresh}, nothing new"),
+                0 => format!("diagnostics: {fresh}, but what was wrong before is not known"),
+                _ => format!("diagnostics: {fresh}, new: {counts}"),
+            });
         }
         lines.extend(self.cautions.iter().map(|caution| format!("({caution})")));
         let reasons = self.pending.into_iter().chain(self.lacking).chain(self.cautions);
@@ -166,6 +173,7 @@ impl Written {
             "freshness": freshness, "diagnostics": items, "total": total,
             "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
             "perhaps_older": unsure, "perhaps_older_total": total_unsure,
+            "servers": self.standings,
         });
         output.details = with(std::mem::take(&mut output.details), more);
     }
@@ -173,12 +181,12 @@ impl Written {
 
 /// Takes what came after the result in which it belonged, as text and details for
 /// the run's next result, whatever tool that is of.
-pub(crate) async fn late(seat: &Seat) -> Option<(String, Value)> {
+pub(crate) async fn late(seat: &Seat) -> Option<(String, Vec<Value>)> {
     let late = seat.languages.session.take_late().await.unwrap_or_default();
     let folder = seat.folder.root();
     let (texts, details): (Vec<_>, Vec<_>) =
         late.into_iter().map(|late| late_part(folder, late)).unzip();
-    (!texts.is_empty()).then(|| (texts.join("\n"), Value::Array(details)))
+    (!texts.is_empty()).then(|| (texts.join("\n"), details))
 }
 
 fn late_part(folder: &Path, late: Late) -> (String, Value) {

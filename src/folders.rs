@@ -33,6 +33,8 @@ pub(crate) struct Folders {
     pub(crate) runtime: PathBuf,
     /// Installed tools, shared by all data folders.
     pub(crate) tools: PathBuf,
+    /// What checkers keep between runs; anybody may empty it.
+    pub(crate) cache: PathBuf,
     /// Set where the runtime folder is not the one that was wanted.
     pub(crate) note: Option<String>,
 }
@@ -90,8 +92,12 @@ impl Folders {
         let tools = set(&config.tools)
             .or_else(|| usual.map(|usual| usual.join("tools")))
             .unwrap_or_else(|| data.join("tools"));
+        let cache = environment
+            .path("XDG_CACHE_HOME")
+            .or_else(|| environment.path("HOME").map(|home| home.join(".cache")))
+            .map_or_else(|| tools.join(".cache"), |base| base.join("hostler"));
         let (runtime, note) = short_enough(wanted, &data);
-        Ok(Self { data, runtime, tools, note })
+        Ok(Self { data, runtime, tools, cache, note })
     }
 
     /// Returns the path of the daemon's socket.
@@ -155,7 +161,7 @@ impl Folders {
         let owned = Ownership::take(folder.path())?;
         let data = folder.path().to_owned();
         let (runtime, _) = short_enough(data.join("run"), &data);
-        let folders = Self { data, runtime, tools: self.tools.clone(), note: None };
+        let folders = Self { data, runtime, note: None, ..self.clone() };
         Ok(Private { folders, _owned: owned, _folder: folder })
     }
 }

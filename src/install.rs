@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::config::definitions::{InstallRecipe, PackageManager};
 use crate::config::environment::Environment;
 use crate::oneshot::{self, OneShot, OneShotError, Terms};
-use crate::shims::{NotFound, Programs, Search, executable};
+use crate::shims::{InstalledTool, NotFound, Programs, Search, executable};
 use place::{Place, PlaceError};
 use recipe::Step;
 
@@ -214,16 +214,14 @@ pub(crate) fn in_path<'a>(
     Search { names, root, project_folders: &[], env, installed: &[], probe: None }
 }
 
-/// Returns the folders of the programs of every tool that is installed.
-pub(crate) fn bin_folders(tools: &Path, config: &Config) -> Vec<PathBuf> {
-    let recipes = config.servers.iter().filter_map(|(name, server)| {
-        Some((name, server.install.as_ref().filter(|it| it.manager != PackageManager::Apt)?))
-    });
-    recipes
-        .filter_map(|(name, recipe)| Place::new(tools, name, &recipe.version).ok())
-        .filter(Place::is_complete)
-        .map(|place| place.bin())
-        .collect()
+/// Returns every tool that is installed.
+pub(crate) fn installed(tools: &Path, config: &Config) -> Vec<InstalledTool> {
+    let complete = |(name, recipe): (&str, &InstallRecipe)| {
+        let place = Place::new(tools, name, &recipe.version).ok().filter(Place::is_complete)?;
+        Some(InstalledTool { bin: place.bin(), binaries: recipe.binaries.clone() })
+    };
+    let recipes = config.recipes().filter(|(_, recipe)| recipe.manager != PackageManager::Apt);
+    recipes.filter_map(complete).collect()
 }
 
 /// Asks a program for its version: the first line that it prints.

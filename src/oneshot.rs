@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hostler_actors::ports::{
-    Ended, Launch, LaunchError, LaunchOrder, Launched, Leftovers, Owner, PipeReader, Posture, Wire,
+    Ended, Launch, LaunchError, LaunchOrder, Launched, Leftovers, Owner, PipeReader, Posture,
+    ProcessTree, Wire,
 };
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -52,14 +53,28 @@ pub(crate) struct Terms<'a> {
     pub(crate) owner: Owner,
     /// What it may write.
     pub(crate) posture: &'a Posture,
-    /// How many bytes of its standard output are kept, from its beginning.
-    pub(crate) kept: usize,
+    /// What is kept of what it prints.
+    pub(crate) kept: Kept,
+}
+
+/// What is kept of what a program prints.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// How many bytes of its standard output, from its beginning.
+    pub(crate) bytes: usize,
+    /// Does its standard error go the same way.
+    pub(crate) with_errors: bool,
+    /// Is it killed when it prints more.
+    pub(crate) strict: bool,
 }
 
 impl Terms<'_> {
     /// Those of the host's own questions and installations.
-    pub(crate) const OURS: Self =
-        Self { owner: Owner::Host, posture: &Posture::Writable, kept: KEPT_BYTES };
+    pub(crate) const OURS: Self = Self {
+        owner: Owner::Host,
+        posture: &Posture::Writable,
+        kept: Kept { bytes: KEPT_BYTES, with_errors: false, strict: false },
+    };
 }
 
 /// How it ended and what it printed.
@@ -103,6 +118,9 @@ pub(crate) enum OneShotError {
     /// It took too long and was killed.
     #[error("{label}: killed, as it was not done within {bound:?}{tail}")]
     TooLong { label: String, bound: Duration, tail: String },
+    /// It printed too much and was killed.
+    #[error("{label}: killed, as it printed more than {bytes} bytes")]
+    TooMuch { label: String, bytes: usize },
 }
 
 /// Runs a program. `on_line` is told each line that it prints, as it comes.
@@ -113,48 +131,64 @@ pub(crate) async fn run(
 ) -> Result<Finished, OneShotError> {
     let Launched { tree, mut from_process, .. } = launch.launch(order(shot)).await?;
     let mut ended = tree.ended();
-    let mut stdout =
-        Stdout { pipe: from_process.remove(&1), most: shot.terms.kept, kept: Vec::new(), shown: 0 };
+    let Kept { bytes, strict, .. } = shot.terms.kept;
+    let mut stdout = Stdout {
+        pipe: from_process.remove(&1),
+        most: bytes,
+        strict,
+        kept: Vec::new(),
+        shown: 0,
+        over: false,
+    };
     let deadline = Instant::now() + shot.bound;
     let over = timeout_at(deadline, async {
         tokio::select! {
-            over = ended.wait_for(Option::is_some) => over.ok().and_then(|ended| *ended),
-            never = stdout.read_on(on_line) => match never {},
+            over = ended.wait_for(Option::is_some) => Some(over.ok().and_then(|ended| *ended)),
+            () = stdout.read_until_over(on_line) => None,
         }
     })
     .await;
-    let Ok(over) = over else {
-        tree.kill();
-        let mut emptied = tree.emptied();
-        // A tree that cannot be emptied is the launcher's to report.
-        let _ = timeout(EMPTY, emptied.wait_for(|&empty| empty)).await;
+    let Ok(Some(over)) = over else {
+        kill(&*tree).await;
+        let label = shot.label.to_owned();
+        if over.is_ok() {
+            return Err(OneShotError::TooMuch { label, bytes });
+        }
         let tail = match tree.ring_tail(TAIL_LINES) {
             tail if tail.trim().is_empty() => String::new(),
             tail => format!("; its last words: {tail}"),
         };
-        return Err(OneShotError::TooLong {
-            label: shot.label.to_owned(),
-            bound: shot.bound,
-            tail,
-        });
+        return Err(OneShotError::TooLong { label, bound: shot.bound, tail });
     };
     // Ends by its bound where something else holds the pipe.
     let _ = timeout(DRAIN, stdout.read_rest(on_line)).await;
+    if stdout.over {
+        return Err(OneShotError::TooMuch { label: shot.label.to_owned(), bytes });
+    }
+    let kept = String::from_utf8(stdout.kept);
     Ok(Finished {
         ended: over.unwrap_or(Ended::Unknown),
-        stdout: String::from_utf8_lossy(&stdout.kept).into_owned(),
+        stdout: kept.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
         stderr: tree.ring_tail(TAIL_LINES),
     })
 }
 
+async fn kill(tree: &dyn ProcessTree) {
+    tree.kill();
+    let mut emptied = tree.emptied();
+    // A tree that cannot be emptied is the launcher's to report.
+    let _ = timeout(EMPTY, emptied.wait_for(|&empty| empty)).await;
+}
+
 fn order(shot: OneShot<'_>) -> LaunchOrder {
+    let errors = if shot.terms.kept.with_errors { Wire::SameAs(1) } else { Wire::Ring };
     LaunchOrder {
         label: shot.label.to_owned(),
         program: shot.program.to_owned(),
         args: shot.args.to_vec(),
         cwd: shot.cwd.to_owned(),
         env: shot.env.to_vec(),
-        wires: [(0, Wire::Null), (1, Wire::FromProcess), (2, Wire::Ring)].into(),
+        wires: [(0, Wire::Null), (1, Wire::FromProcess), (2, errors)].into(),
         owner: shot.terms.owner,
         posture: shot.terms.posture.clone(),
         leftovers: Leftovers::Kill,
@@ -165,18 +199,23 @@ struct Stdout {
     pipe: Option<PipeReader>,
     /// How much is kept.
     most: usize,
+    /// Does reading end when there is more.
+    strict: bool,
     kept: Vec<u8>,
     /// How much of what was kept `on_line` was told of.
     shown: usize,
+    /// Was there more, where that ends the reading.
+    over: bool,
 }
 
 impl Stdout {
-    async fn read_on(
-        &mut self,
-        on_line: &mut (dyn FnMut(&str) + Send),
-    ) -> std::convert::Infallible {
+    /// Reads for as long as there may be something, and returns only when it was
+    /// too much.
+    async fn read_until_over(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) {
         self.read_rest(on_line).await;
-        std::future::pending().await
+        if !self.over {
+            std::future::pending::<()>().await;
+        }
     }
 
     async fn read_rest(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) {
@@ -188,6 +227,10 @@ impl Stdout {
                     let room = self.most.saturating_sub(self.kept.len());
                     self.kept.extend(buffer.iter().take(read.min(room)));
                     self.show(on_line);
+                    self.over = self.strict && read > room;
+                    if self.over {
+                        return;
+                    }
                 }
             }
         }

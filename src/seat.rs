@@ -11,6 +11,7 @@ use hostler_actors::ids::RunId;
 use hostler_actors::ports::Launch;
 
 use crate::background::Background;
+use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
 use crate::folder::journal::Journals;
 use crate::handles::OutputHandles;
@@ -44,6 +45,8 @@ pub(crate) struct Seat {
     pub(crate) journals: Journals,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
+    /// The checks of its project that it waits for.
+    pub(crate) checks: WantedChecks,
     /// What it needs to reach language servers and checkers.
     pub(crate) languages: Languages,
 }

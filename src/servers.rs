@@ -5,18 +5,22 @@
 //! is missing and where it was looked for. Nothing is guessed. May not start a
 //! server: that is the host's, on a lease.
 
+pub(crate) mod catalogue;
 pub(crate) mod roots;
+pub(crate) mod specs;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watched;
+pub(crate) mod work;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use globset::Glob;
 use hostler_actors::host::language_server::spec::ServerSpec;
 use hostler_actors::host::workspace::space::conversation::run::language_session::{
     Gone, Held, LanguageSessionHandle,
@@ -25,10 +29,12 @@ use hostler_actors::ids::RunId;
 use hostler_actors::ports::Posture;
 
 use crate::config::Config;
-use crate::config::definitions::{Probe, ServerDefinition, Share};
+use crate::config::definitions::{Probe, ServerDefinition};
 use crate::seat::Seat;
-use crate::shims::{Programs, Search};
-use roots::Root;
+use crate::shims::{InstalledTool, Programs, Search};
+use catalogue::{Catalogue, Taken};
+use roots::{Contents, Root, Rule};
+use specs::Specs;
 use watched::{UNSEEN, Watched};
 
 /// What a run's tools need to reach language servers and checkers.
@@ -39,12 +45,22 @@ pub(crate) struct Languages {
     pub(crate) config: Arc<Config>,
     /// Finds their programs.
     pub(crate) programs: Arc<Programs>,
-    /// Folders of installed tools.
-    pub(crate) installed: Vec<PathBuf>,
+    /// Where installed tools are.
+    pub(crate) installed: Vec<InstalledTool>,
     /// What servers of this run may write.
     pub(crate) posture: Posture,
     /// What changes on disk behind our tools' back.
     pub(crate) watched: Watched,
+    /// What need not be found out for each question.
+    pub(crate) known: Known,
+}
+
+/// What one run's questions have found out.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    catalogue: OnceLock<Arc<Catalogue>>,
+    contents: Contents,
+    specs: Specs,
 }
 
 /// One half of what a server needs: found, or why not.
@@ -54,7 +70,7 @@ pub(crate) type Half = Result<PathBuf, String>;
 #[derive(Clone, Debug)]
 pub(crate) struct Detected {
     /// The definition's name.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// What the protocol calls the file's language.
     pub(crate) language_id: Arc<str>,
     /// Its root, by its markers.
@@ -63,11 +79,52 @@ pub(crate) struct Detected {
     pub(crate) program: Half,
     /// What to start, where both halves are there.
     pub(crate) spec: Option<Arc<ServerSpec>>,
+    /// The better one of its group that serves in its place.
+    pub(crate) rival: Option<Arc<str>>,
+}
+
+/// A definition that may serve.
+struct Candidate<'a> {
+    name: Arc<str>,
+    definition: &'a ServerDefinition,
+    language_id: Arc<str>,
+    root: Root,
+}
+
+/// Why servers cannot be asked: of a group, whose members do the same work, only the
+/// first is told in full.
+#[derive(Default)]
+struct Lacking<'a> {
+    told: Vec<(Option<&'a str>, String, Vec<String>)>,
+}
+
+impl<'a> Lacking<'a> {
+    fn add(&mut self, group: Option<&'a str>, name: &str, why: String) {
+        let of_group = |entry: &&mut (Option<&str>, _, _)| group.is_some() && entry.0 == group;
+        match self.told.iter_mut().find(of_group) {
+            Some((_, _, others)) => others.push(name.to_owned()),
+            None => self.told.push((group, why, Vec::new())),
+        }
+    }
+
+    fn told(self) -> impl Iterator<Item = String> {
+        self.told.into_iter().map(|(_, why, others)| match others.as_slice() {
+            [] => why,
+            others => format!("{why}; in its place would do: {}", others.join(", ")),
+        })
+    }
 }
 
 impl fmt::Display for Detected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
+        if let Some(rival) = &self.rival {
+            return write!(
+                f,
+                "passed over: {rival} does the same here (to have this one, put it into \
+                 `language_servers.prefer`)"
+            );
+        }
         match (&self.root, &self.program) {
             (Ok(root), Ok(program)) => {
                 write!(f, "usable: root {}, program {}", root.display(), program.display())
@@ -149,20 +206,29 @@ impl Server {
 }
 
 impl Languages {
-    /// Takes leases on the servers that can be asked about a file.
+    /// Takes leases on the servers that can be asked about a file, best first.
     pub(crate) async fn serving(&self, from: Viewpoint<'_>, file: &Path) -> Result<Serving, Gone> {
         let mut serving = Serving { servers: Vec::new(), lacking: Vec::new() };
         let detected = self.for_file(from, file).await;
         if detected.is_empty() {
-            serving.lacking.push(format!("no definition takes it; there are {}", self.kinds()));
+            serving.lacking.push("no definition takes it".to_owned());
         }
+        let one_works = detected.iter().any(|detected| detected.spec.is_some());
+        let mut lacking = Lacking::default();
         for detected in detected {
             match self.leased(&detected).await? {
                 Ok(server) => serving.servers.push(server),
-                Err(why) => serving.lacking.push(why),
+                // A project that does not use a server lacks nothing.
+                Err(_) if detected.rival.is_some() || (one_works && detected.root.is_err()) => {}
+                Err(why) => lacking.add(self.group(&detected.name), &detected.name, why),
             }
         }
+        serving.lacking.extend(lacking.told());
         Ok(serving)
+    }
+
+    fn group(&self, name: &str) -> Option<&str> {
+        self.config.servers.get(name)?.group.as_deref()
     }
 
     /// Takes the lease on a detected server, or says why there is none to take.
@@ -179,64 +245,76 @@ impl Languages {
         })
     }
 
-    /// Lists which servers take which files.
-    fn kinds(&self) -> String {
-        let kinds = self.config.servers.iter().map(|(name, definition)| {
-            let patterns = definition.files.iter().flat_map(|kind| &kind.patterns);
-            format!("{name} ({})", patterns.cloned().collect::<Vec<_>>().join(", "))
-        });
-        kinds.collect::<Vec<_>>().join(", ")
+    fn catalogue(&self) -> &Arc<Catalogue> {
+        self.known.catalogue.get_or_init(|| Arc::new(Catalogue::new(&self.config)))
     }
 
-    /// Returns how every server that takes this kind of file stands for this file.
-    /// Empty where no definition takes it.
+    /// Returns how every server that takes this kind of file stands for this file,
+    /// best first. Empty where no definition takes it.
     pub(crate) async fn for_file(&self, from: Viewpoint<'_>, file: &Path) -> Vec<Detected> {
         let folder = file.parent().unwrap_or(from.top);
         let mut detected = Vec::new();
-        for (name, definition) in &self.config.servers {
-            if let Some(language_id) = language_of(definition, file) {
-                let root = roots::above(&definition.root_markers, folder, from.top);
-                detected.push(self.detect(from, name, definition, &language_id, root).await);
-            }
+        let mut taken = Taken::default();
+        for (name, language_id) in self.catalogue().takers(file) {
+            let Some(definition) = self.config.servers.get(&*name) else { continue };
+            let root = Rule::of(definition).above(folder, from.top, &self.known.contents);
+            let candidate = Candidate { name, definition, language_id, root };
+            detected.push(self.detect(from, candidate, &mut taken, ()).await);
         }
         detected
     }
 
     /// Returns how every server stands for the whole folder: once for each root in
-    /// it, or once as lacking one.
+    /// it, best first. Those without a root in it are left out.
     pub(crate) async fn for_folder(&self, from: Viewpoint<'_>) -> Vec<Detected> {
+        let contents = &self.known.contents;
+        let fitting = roots::fitting(&self.config, self.catalogue(), from.top, contents).await;
         let mut detected = Vec::new();
-        for (name, definition) in &self.config.servers {
+        let mut taken = Taken::default();
+        for (name, definition, roots) in fitting {
             let language_id = definition.files.first().map_or("", |kind| &kind.language_id);
-            for root in roots::below(&definition.root_markers, from.top).await {
-                detected.push(self.detect(from, name, definition, language_id, root).await);
+            for root in roots {
+                let (name, language_id) = (Arc::clone(&name), language_id.into());
+                let candidate = Candidate { name, definition, language_id, root: Ok(root.clone()) };
+                detected.push(self.detect(from, candidate, &mut taken, root).await);
             }
         }
         detected
     }
 
-    async fn detect(
+    /// Says why no server stands for the whole folder.
+    pub(crate) async fn none_for_folder(&self, from: Viewpoint<'_>) -> String {
+        roots::none_in(&self.config, self.catalogue(), from.top).await
+    }
+
+    /// Finds what a candidate needs. `place` is where it competes with its rivals.
+    async fn detect<P: Ord + Clone>(
         &self,
         from: Viewpoint<'_>,
-        name: &str,
-        definition: &ServerDefinition,
-        language_id: &str,
-        root: Root,
+        candidate: Candidate<'_>,
+        taken: &mut Taken<P>,
+        place: P,
     ) -> Detected {
-        let at = root.as_deref().unwrap_or(from.top).to_owned();
+        let Candidate { name, definition, language_id, root } = candidate;
+        if let Some(rival) = taken.rival(definition, &place) {
+            let program = Err("not looked for".to_owned());
+            return Detected { name, language_id, root, program, spec: None, rival: Some(rival) };
+        }
+        let at = root.as_deref().unwrap_or(from.top);
         let wanted = Wanted {
             names: &definition.binaries,
             project_folders: &definition.project_folders,
             probe: definition.probe.as_ref(),
         };
-        let program = self.program(from, &at, wanted).await;
+        let program = self.program(from, at, wanted).await;
         let spec = match (&root, &program) {
             (Ok(root), Ok(program)) => {
-                Some(Arc::new(self.spec(from, name, definition, root, program)))
+                taken.take(&name, definition, place);
+                Some(self.spec(from, &name, definition, root, program))
             }
             _ => None,
         };
-        Detected { name: name.to_owned(), language_id: language_id.into(), root, program, spec }
+        Detected { name, language_id, root, program, spec, rival: None }
     }
 
     /// Finds a program for a root: the root's own folders, `PATH`, installed tools.
@@ -273,81 +351,8 @@ impl Languages {
         })
     }
 
-    fn spec(
-        &self,
-        from: Viewpoint<'_>,
-        name: &str,
-        definition: &ServerDefinition,
-        root: &Path,
-        program: &Path,
-    ) -> ServerSpec {
-        let general = &self.config.language_servers;
-        let own = |(name, value): (&String, &String)| (name.into(), value.into());
-        let taken =
-            |name: &OsString| name.to_str().is_some_and(|name| definition.env.contains_key(name));
-        let env = from.env.iter().filter(|(name, _)| !taken(name) && !is_of_a_terminal(name));
-        let env = env.cloned();
-        ServerSpec {
-            name: name.to_owned(),
-            root: root.to_owned(),
-            program: program.to_owned(),
-            args: definition.args.iter().map(OsString::from).collect(),
-            env: env.chain(definition.env.iter().map(own)).collect(),
-            posture: self.posture.clone(),
-            initialization_options: definition.initialization_options.clone(),
-            settings: definition.settings.clone(),
-            recipe: definition.recipe,
-            after_change: definition.after_change,
-            inner_process: definition.inner_process.clone(),
-            reread: definition.reread.clone(),
-            start_deadline: definition.start_deadline.unwrap_or(general.start_deadline),
-            linger: definition.linger.unwrap_or(general.linger),
-            private_to: match definition.share.unwrap_or(general.share) {
-                Share::Host => None,
-                Share::Run => Some(from.run),
-            },
-        }
-    }
-
     /// Returns how long a request may take.
     pub(crate) fn request_bound(&self) -> Duration {
         self.config.language_servers.request
     }
-}
-
-/// Says whether a variable only tells which terminal or login a session was started
-/// from. It shapes no server, and would keep sessions from sharing one.
-fn is_of_a_terminal(name: &OsString) -> bool {
-    const NAMES: [&str; 16] = [
-        "_",
-        "COLORTERM",
-        "COLUMNS",
-        "DISPLAY",
-        "GPG_TTY",
-        "LINES",
-        "LS_COLORS",
-        "OLDPWD",
-        "PWD",
-        "SHLVL",
-        "STY",
-        "TERM",
-        "TMUX",
-        "TMUX_PANE",
-        "VTE_VERSION",
-        "WINDOWID",
-    ];
-    const BEGINNINGS: [&str; 4] = ["SSH_", "TERM_", "XDG_SESSION_", "WAYLAND_"];
-    name.to_str().is_some_and(|name| {
-        NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
-    })
-}
-
-/// Returns what the protocol calls a file's language, where the server takes it.
-pub(crate) fn language_of(definition: &ServerDefinition, file: &Path) -> Option<Arc<str>> {
-    let name = file.file_name()?;
-    let takes = |pattern: &String| {
-        Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(name))
-    };
-    let kind = definition.files.iter().find(|kind| kind.patterns.iter().any(takes))?;
-    Some(kind.language_id.as_str().into())
 }

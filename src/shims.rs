@@ -35,10 +35,20 @@ pub(crate) struct Search<'a> {
     pub(crate) project_folders: &'a [PathBuf],
     /// The environment of the session, with its PATH.
     pub(crate) env: &'a [(OsString, OsString)],
-    /// Folders of installed tools, to look in last.
-    pub(crate) installed: &'a [PathBuf],
+    /// The installed tools, to look in last.
+    pub(crate) installed: &'a [InstalledTool],
     /// How to see whether one works.
     pub(crate) probe: Option<&'a Probe>,
+}
+
+/// A tool that was installed. Its folder may hold more than it was installed for:
+/// one server's package brings another one's names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InstalledTool {
+    /// The folder of its programs.
+    pub(crate) bin: PathBuf,
+    /// Those that it is for.
+    pub(crate) binaries: Vec<String>,
 }
 
 /// Where a program was found.
@@ -182,7 +192,15 @@ impl Programs {
             return known;
         }
         let args: Vec<OsString> = probe.args.iter().map(Into::into).collect();
-        let answer = self.ask(&program, &args, search).await.map(drop);
+        let answer = self.ask(&program, &args, search).await.and_then(|printed| {
+            match probe.prints.as_ref().filter(|prints| !printed.starts_with(prints.as_str())) {
+                None => Ok(()),
+                Some(_) => {
+                    let said = printed.lines().next().unwrap_or_default();
+                    Err(format!("is another program: it says `{said}`"))
+                }
+            }
+        });
         remember(&self.probed, key, answer.clone());
         answer
     }
@@ -229,7 +247,9 @@ fn path_of(env: &[(OsString, OsString)]) -> &OsStr {
 fn candidates(search: Search<'_>) -> (Vec<Found>, NotFound) {
     let project = search.project_folders.iter().map(|sub| (search.root.join(sub), Source::Project));
     let path = std::env::split_paths(path_of(search.env)).map(|folder| (folder, Source::Path));
-    let installed = search.installed.iter().map(|folder| (folder.clone(), Source::Installed));
+    let brings = |tool: &&InstalledTool| search.names.iter().any(|it| tool.binaries.contains(it));
+    let installed = search.installed.iter().filter(brings);
+    let installed = installed.map(|tool| (tool.bin.clone(), Source::Installed));
     let mut found: Vec<Found> = Vec::new();
     let mut missing = NotFound::default();
     for (folder, source) in project.chain(path).chain(installed) {

@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::seat::Seat;
-use crate::{diagnostics, guard};
+use crate::{checkers, diagnostics, guard};
 
 /// Something that a call may do to the world, by the id that profiles name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -189,11 +189,12 @@ pub(crate) async fn call(seat: &Seat, call: ToolCall) -> ToolResult {
         Ok(Output { content, details }) => ToolResult { content, is_error: false, details },
         Err(Failure { message, details }) => ToolResult::error(message, details),
     };
-    if let Some((text, details)) = diagnostics::late(seat).await {
-        result.content.push(Block::Text { text });
-        if let Some(facts) = result.details.as_object_mut() {
-            facts.insert("late".to_owned(), details);
-        }
+    let late = [diagnostics::late(seat).await, checkers::late(seat)];
+    let (texts, details): (Vec<_>, Vec<_>) = late.into_iter().flatten().unzip();
+    let details = details.concat();
+    result.content.extend(texts.into_iter().map(|text| Block::Text { text }));
+    if let Some(facts) = result.details.as_object_mut().filter(|_| !details.is_empty()) {
+        facts.insert("late".to_owned(), details.into());
     }
     result
 }

@@ -9,7 +9,7 @@
 //! The tricky thing: a queue that overflowed, or a tree with more folders than may
 //! be watched, is said, and the caller then trusts nothing.
 
-mod log;
+pub(crate) mod log;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::socket;
-use log::{Log, Since};
+use log::{Log, Moment, Since};
 
 /// Folders of one root that are watched at most: a quarter of the kernel's usual
 /// allowance of a user.
@@ -154,6 +154,20 @@ impl RootWatch {
         state.drain();
         let since = state.log.since(server);
         give(since)
+    }
+
+    /// Names the present moment; `None` where not all of the root is watched.
+    pub(crate) fn moment(&self) -> Option<Moment> {
+        let mut state = self.state();
+        let gone = state.drain();
+        state.log.moment().filter(|_| !gone)
+    }
+
+    /// Returns the latest changes after a moment; `None` where there were none.
+    pub(crate) fn after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let mut state = self.state();
+        state.drain();
+        state.log.after(moment)
     }
 
     /// Says whether the root was deleted or moved away.

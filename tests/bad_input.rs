@@ -68,7 +68,7 @@ fn a_folder_without_a_root_says_what_it_looked_for() {
         ],
     );
     let status = session.text("lsp", json!({"action": "status"}));
-    assert!(status.contains("scripted: no root: none of scripted.root in"), "{status}");
+    assert!(status.contains("scripted (none of scripted.root)"), "{status}");
     let edited = json!({"path": "a.txt", "old_text": "word", "new_text": "other"});
     assert!(session.text("edit", edited).contains("replaced 1 occurrence"));
     assert!(session.end().success());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -12,7 +13,7 @@ fn hostler(home: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hostler"))
         .args(args)
         .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", home.join("bin").display()))
         .env("HOME", home)
         .current_dir(home)
         .output()
@@ -87,7 +88,46 @@ fn doctor_names_what_is_lacking_and_the_way_out() {
     let findings = text(&shown.stdout);
     assert_eq!(shown.status.code(), Some(0), "{findings}{}", text(&shown.stderr));
     assert!(findings.contains(".local/share/hostler is private"), "{findings}");
-    assert!(findings.contains("pyright (Python)"), "{findings}");
+    assert!(findings.contains("Python types"), "{findings}");
+}
+
+/// The words of the last step are `npm install … --prefix STAGE PACKAGE@VERSION`.
+const NPM: &str = r#"#!/bin/sh
+while [ "$1" != --prefix ]; do shift; done
+case "$3" in
+  pyright@*) mkdir -p "$2/bin"; cd "$2/bin"
+    printf '#!/bin/sh\necho pyright 1\n' | tee pyright > pyright-langserver; chmod +x pyright* ;;
+  *) echo "no such package: $3" >&2; exit 1 ;;
+esac
+"#;
+
+#[test]
+fn what_a_project_lacks_is_installed_and_one_failure_stops_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    for (name, script) in [("npm", NPM), ("node", "#!/bin/sh\necho v20.20.0\n")] {
+        let path = home.path().join("bin").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for unwanted in ["ruff", "tombi", "taplo"] {
+        configure(home.path(), &format!("servers/{unwanted}.toml"), "enabled = false\n");
+    }
+    let project = home.path().join("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("pyproject.toml"), "").unwrap();
+    fs::write(project.join("run.sh"), "").unwrap();
+    let install = || {
+        let done = hostler(home.path(), &["tools", "install", "--for", "project"]);
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (code, said, aside) = install();
+    assert_eq!(code, Some(1), "{said}{aside}");
+    assert!(said.contains("to install: bash-language-server, pyright"), "{said}");
+    assert!(said.contains("pyright 1.1.414 installed: "), "{said}{aside}");
+    assert!(aside.contains("no such package: bash-language-server@"), "{aside}");
+    let (_, said, _) = install();
+    assert!(said.contains("to install: bash-language-server\n"), "pyright is there now: {said}");
 }
 
 #[test]

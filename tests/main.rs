@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start hostler as a stranger does")]
 
 mod bad_input;
+mod checkers;
 mod cli;
 mod daemon;
 mod language_server;

@@ -219,7 +219,11 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// Say which there are, what for, and where they were found
-    List,
+    List {
+        /// Only these, with what is known to be odd about them
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
     /// Install tools in the version that hostler was tried with
     Install(InstallArgs),
 }

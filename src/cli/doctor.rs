@@ -14,12 +14,12 @@ use crate::cli::Ground;
 use crate::cli::args::DoctorArgs;
 use crate::cli::exit::{Done, Exit, Refusal};
 use crate::cli::out;
-use crate::cli::tools::{has_marker, search};
-use crate::config::definitions::ServerDefinition;
+use crate::cli::tools::way_out;
 use crate::folders::{self, Folders};
-use crate::install::{self, OLDEST_NODE, bin_folders, in_path, version_numbers, version_of};
+use crate::install::{self, OLDEST_NODE, in_path, installed, version_numbers, version_of};
 use crate::launch::Launcher;
 use crate::launch::containment::Containment;
+use crate::servers::work::{self, Work};
 use crate::shims::Programs;
 
 /// How bad a finding is.
@@ -72,10 +72,10 @@ pub(crate) async fn run(ground: &Ground, args: &DoctorArgs, launcher: Launcher) 
         findings.push(place.of_program(names, oldest).await);
     }
     findings.push(place.of_python().await);
-    let installed = bin_folders(&folders.tools, &ground.loaded.config);
-    for (name, server) in &ground.loaded.config.servers {
-        findings.push(place.of_server(name, server, &installed).await);
-    }
+    let installed = installed(&folders.tools, &ground.loaded.config);
+    let look = work::Place { programs: &programs, env: &env, installed: &installed };
+    let works = work::of_folder(&ground.loaded.config, look, &dir).await;
+    findings.extend(works.iter().map(|work| of_work(work, &dir)));
     findings.iter().for_each(out::say);
     let bad = findings.iter().any(|finding| finding.level == Level::Bad);
     Ok(if bad { Exit::Failed } else { Exit::Done })
@@ -158,32 +158,23 @@ impl Place<'_> {
             Err(missing) => Finding::new(Level::Lacking, format!("no python: {missing}")),
         }
     }
+}
 
-    async fn of_server(
-        &self,
-        name: &str,
-        server: &ServerDefinition,
-        installed: &[PathBuf],
-    ) -> Finding {
-        let found = self.programs.find(search(server, self.dir, self.env, installed)).await;
-        let marker = has_marker(server, self.dir);
-        let dir = self.dir.display();
-        let (level, text) = match (found, marker) {
-            (Ok(found), true) => (Level::Good, format!("works on {dir}: {}", found.path.display())),
-            (Ok(found), false) => (
-                Level::Lacking,
-                format!(
-                    "is there ({}), but {dir} has none of {}",
-                    found.path.display(),
-                    server.root_markers.join(", ")
-                ),
-            ),
-            (Err(missing), true) => (
-                Level::Lacking,
-                format!("could work on {dir}: run `hostler tools install {name}`; {missing}"),
-            ),
-            (Err(_), false) => (Level::Lacking, format!("is not there, nor of use in {dir}")),
-        };
-        Finding::new(level, format!("{name} ({}) {text}", server.about))
+/// What language servers have to do here. Those for which there is nothing to do are
+/// not worth a line.
+fn of_work(work: &Work<'_>, dir: &Path) -> Finding {
+    let best = work.rivals.first();
+    let about = best.map_or("", |(_, definition, _)| definition.about.as_str());
+    let root = work.root().map_or(dir, PathBuf::as_path).display();
+    match &work.done_by {
+        Ok((name, found)) => {
+            let text = format!("{name} ({about}) works on {root}: {}", found.path.display());
+            Finding::new(Level::Good, text)
+        }
+        Err(missing) => {
+            let way_out = best.map_or_else(String::new, |(name, server, _)| way_out(name, server));
+            let text = format!("{about} could work on {root}: {way_out}; {missing}");
+            Finding::new(Level::Lacking, text)
+        }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::*;
+use crate::servers::catalogue::Catalogue;
 
 /// A folder with these files, and the sources that point at it.
 fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Sources) {
@@ -91,6 +92,25 @@ fn a_definition_file_changes_single_keys_or_adds_a_server() {
     assert_eq!(loaded.config.servers["pyright"].binaries, ["pyright-langserver"]);
     assert_eq!(loaded.config.servers["mine"].linger, Some(Duration::from_secs(300)));
     assert!(origin(&loaded, "servers.pyright.args").ends_with("servers/pyright.toml:1"));
+    assert!(loaded.config.servers["pyright"].enabled);
+}
+
+#[test]
+fn a_definition_file_turns_a_server_off_and_a_setting_prefers_another() {
+    let (_folder, sources) = with(&[
+        ("servers/pyright.toml", "enabled = false\n"),
+        ("hostler.toml", "[language_servers]\nprefer = [\"ty\"]\n"),
+    ]);
+    let loaded = Loaded::load(&sources).unwrap();
+    let order = Catalogue::new(&loaded.config);
+    let python = order.takers(Path::new("/w/a.py"));
+    let python: Vec<_> = python.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(python[..2], ["ty", "basedpyright"]);
+    assert!(!python.contains(&"pyright"), "{python:?}");
+    expect_test::expect!["~/hostler/servers/pyright.toml:1: servers.pyright.files.0.patterns: error parsing glob '*.{a': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"].assert_eq(&error_of(
+        "servers/pyright.toml",
+        "files = [{ patterns = [\"*.{a\"], language_id = \"x\" }]\n",
+    ));
 }
 
 #[test]

@@ -41,6 +41,37 @@ pub(crate) enum Freshness {
     StillAnalysing,
 }
 
+/// What is known of one server's diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Standing {
+    /// The server.
+    #[serde(rename = "name")]
+    pub(crate) server: Arc<str>,
+    pub(crate) freshness: Freshness,
+    /// Why there is no verdict.
+    pub(crate) reason: Option<String>,
+}
+
+/// Notes how a server stands. Of several files the worst counts.
+pub(crate) fn note(standings: &mut Vec<Standing>, new: Standing) {
+    match standings.iter_mut().find(|known| known.server == new.server) {
+        Some(known) if known.freshness < new.freshness => *known = new,
+        Some(_) => {}
+        None => standings.push(new),
+    }
+}
+
+/// Returns `fresh`, or by whom alone where others gave no verdict.
+pub(crate) fn fresh_by(standings: &[Standing]) -> String {
+    let (fresh, others): (Vec<_>, Vec<_>) =
+        standings.iter().partition(|standing| standing.freshness == Freshness::Fresh);
+    let names = |of: Vec<&Standing>| of.iter().map(|it| &*it.server).collect::<Vec<_>>().join(", ");
+    match others.is_empty() {
+        true => "fresh".to_owned(),
+        false => format!("fresh by {} only, not by {}", names(fresh), names(others)),
+    }
+}
+
 /// Returns the errors and warnings that a server found in a document.
 pub(crate) fn findings(server: &Arc<str>, document: &Document, found: &Findings) -> Vec<Finding> {
     let lines = Lines::new(&document.text);

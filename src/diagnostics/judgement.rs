@@ -11,7 +11,7 @@ use hostler_actors::host::workspace::space::conversation::run::language_session:
 use tokio::time::{Instant, sleep};
 
 use super::documents;
-use super::findings::findings;
+use super::findings::{Freshness, Standing, findings};
 use crate::folder::{Folder, Inside};
 use crate::servers::Server;
 use crate::tools::Cancel;
@@ -29,6 +29,18 @@ pub(crate) enum Judgement {
     Pending(String),
     /// There is no server to give one, and why.
     NoServer(String),
+}
+
+impl Judgement {
+    /// Returns what it says of its server.
+    pub(crate) fn standing(&self, server: Arc<str>) -> Standing {
+        let (freshness, reason) = match self {
+            Self::Fresh(_) => (Freshness::Fresh, None),
+            Self::Pending(reason) => (Freshness::StillAnalysing, Some(reason.clone())),
+            Self::NoServer(reason) => (Freshness::NoServer, Some(reason.clone())),
+        };
+        Standing { server, freshness, reason }
+    }
 }
 
 /// Asks a server for its verdict on a document.

@@ -64,6 +64,58 @@ async fn only_what_is_new_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_servers_are_told_together_and_each_by_its_name() {
+    let bench = bench().with_second();
+    bench.put("a.py", "ok\n");
+    let (text, details) = write(&bench, "a.py", "error x\n").await;
+    assert_eq!(
+        text,
+        "diagnostics: fresh, new: 2 errors\n\
+         a.py:1:1 error x (c) [pyright]\n\
+         a.py:1:1 error x (c) [ruff]"
+    );
+    let fresh = |name: &str| json!({ "name": name, "freshness": "fresh", "reason": null });
+    assert_eq!(details["servers"], json!([fresh("pyright"), fresh("ruff")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_still_analyses_hides_no_verdict_and_lets_nothing_be_called_clean() {
+    let bench = bench().with_second();
+    bench.put("a.py", "ok\n");
+    bench.second.set_pace(Pace::After(Duration::from_secs(5)));
+    let (text, details) = write(&bench, "a.py", "error x\n").await;
+    assert_eq!(
+        text,
+        "diagnostics: still analysing (ruff: it reads the project); what comes of it is added \
+         to a later result\n\
+         diagnostics: fresh by pyright only, not by ruff, new: 1 error\n\
+         a.py:1:1 error x (c) [pyright]"
+    );
+    assert_eq!(details["freshness"], "still analysing");
+    assert_eq!(details["servers"][0]["freshness"], "fresh");
+    assert_eq!(details["servers"][1]["freshness"], "still analysing");
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let (text, _) = late(&bench.seat).await.unwrap();
+    assert!(text.ends_with("now known, new: 1 error\na.py:1:1 error x (c) [ruff]"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_not_there_is_named_whenever_the_other_is_fresh() {
+    let bench = bench().with_second();
+    bench.put("a.py", "ok\n");
+    bench.second.set_pace(Pace::Absent("it crashed"));
+    let (text, details) = write(&bench, "a.py", "ok\nok\n").await;
+    assert_eq!(
+        text,
+        "diagnostics: fresh by pyright only, not by ruff, nothing new\n\
+         diagnostics: no server: ruff: it crashed"
+    );
+    assert_eq!(details["servers"][1]["reason"], "ruff: it crashed");
+    let again = told(&bench, "a.py", "ok\n").await;
+    assert_eq!(again, "diagnostics: fresh by pyright only, not by ruff, nothing new");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_file_is_all_new() {
     let bench = bench();
     let text = told(&bench, "n.py", "error x\nerror x\nerror x\n").await;

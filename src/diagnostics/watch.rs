@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::documents::{self, DocumentError};
+use super::findings::note;
 use super::judgement::{Judgement, Watched, judge, judge_before};
 use super::{Written, dependents};
 use crate::folder::{Folder, Inside};
@@ -94,9 +95,9 @@ impl Watch {
             }
         }
         watch.before = looks.join_all().await.into_iter().flatten().collect();
-        watch
-            .before
-            .sort_by_key(|before| (!before.written, before.watched.file.absolute().to_owned()));
+        watch.before.sort_by_key(|Before { watched, written, .. }| {
+            (!written, watched.file.absolute().to_owned(), watched.server.name())
+        });
         Ok(watch)
     }
 
@@ -236,7 +237,7 @@ impl After {
         cancel: &Cancel,
     ) {
         let mut looks = JoinSet::new();
-        for before in these {
+        for (at, before) in these.into_iter().enumerate() {
             let (folder, cancel) = (folder.clone(), cancel.clone());
             looks.spawn(async move {
                 let Watched { server, file, .. } = &before.watched;
@@ -249,7 +250,7 @@ impl After {
                         Ok(found) => Judgement::Fresh(found),
                         Err(reason) => Judgement::Pending(reason),
                     });
-                    return (before, None, judgement);
+                    return (at, before, None, judgement);
                 }
                 let read = documents::read(&folder, file, &server.language_id).await;
                 let judgement = match &read {
@@ -259,10 +260,12 @@ impl After {
                     }
                     Err(_) => None,
                 };
-                (before, Some(read), judgement)
+                (at, before, Some(read), judgement)
             });
         }
-        for (before, read, judgement) in looks.join_all().await {
+        let mut looked = looks.join_all().await;
+        looked.sort_by_key(|(at, ..)| *at);
+        for (_, before, read, judgement) in looked {
             self.take(before, read, judgement);
         }
     }
@@ -280,6 +283,12 @@ impl After {
             None => (None, None),
         };
         let (watched, baseline) = before.baseline(document.as_ref());
+        // Of a dependent file that has no verdict nothing is said: it was not written.
+        let counts =
+            |judgement: &&Judgement| written || !matches!(judgement, Judgement::NoServer(_));
+        if let Some(judgement) = judgement.as_ref().filter(counts) {
+            note(&mut self.written.standings, judgement.standing(watched.server.name()));
+        }
         match (judgement, error) {
             (Some(Judgement::Fresh(found)), _) => {
                 self.written.verified += usize::from(written);

@@ -29,28 +29,34 @@ macro_rules! step {
 pub(crate) fn steps(recipe: &InstallRecipe, stage: &Path, is_root: bool) -> Vec<Step> {
     let InstallRecipe { package, version, .. } = recipe;
     match recipe.manager {
-        PackageManager::Npm => vec![step![
-            "npm",
-            "install",
-            "--global",
-            "--no-fund",
-            "--no-audit",
-            "--no-update-notifier",
-            "--prefix",
-            stage,
-            format!("{package}@{version}"),
-        ]],
+        PackageManager::Npm => vec![and(
+            recipe.with.iter().map(Into::into),
+            step![
+                "npm",
+                "install",
+                "--global",
+                "--no-fund",
+                "--no-audit",
+                "--no-update-notifier",
+                "--prefix",
+                stage,
+                format!("{package}@{version}"),
+            ],
+        )],
         PackageManager::Pypi => vec![
             step!["python3", "-m", "venv", stage],
-            step![
-                stage.join("bin/python"),
-                "-m",
-                "pip",
-                "install",
-                "--disable-pip-version-check",
-                "--no-input",
-                format!("{package}=={version}"),
-            ],
+            and(
+                recipe.with.iter().map(|with| with.replacen('@', "==", 1).into()),
+                step![
+                    stage.join("bin/python"),
+                    "-m",
+                    "pip",
+                    "install",
+                    "--disable-pip-version-check",
+                    "--no-input",
+                    format!("{package}=={version}"),
+                ],
+            ),
         ],
         PackageManager::Crates => vec![step![
             "cargo",
@@ -73,6 +79,12 @@ pub(crate) fn steps(recipe: &InstallRecipe, stage: &Path, is_root: bool) -> Vec<
             vec![if is_root { install } else { as_root(install) }]
         }
     }
+}
+
+/// Adds arguments to a command.
+fn and(more: impl Iterator<Item = OsString>, mut step: Step) -> Step {
+    step.args.extend(more);
+    step
 }
 
 /// Runs a command as root if that needs no password: nobody could type one.
@@ -123,6 +135,7 @@ mod tests {
             package: "pack".to_owned(),
             version: "1.2".to_owned(),
             binaries: Vec::new(),
+            with: vec!["beside@3".to_owned()],
         };
         let line = |step: Step| {
             let words = std::iter::once(step.program).chain(step.args);
@@ -135,12 +148,12 @@ mod tests {
     #[test]
     fn every_manager_installs_one_version_into_the_stage() {
         expect_test::expect![
-            "npm install --global --no-fund --no-audit --no-update-notifier --prefix /stage pack@1.2"
+            "npm install --global --no-fund --no-audit --no-update-notifier --prefix /stage pack@1.2 beside@3"
         ]
         .assert_eq(&lines(PackageManager::Npm, false));
         expect_test::expect![[r"
             python3 -m venv /stage
-            /stage/bin/python -m pip install --disable-pip-version-check --no-input pack==1.2"]]
+            /stage/bin/python -m pip install --disable-pip-version-check --no-input pack==1.2 beside==3"]]
         .assert_eq(&lines(PackageManager::Pypi, false));
         expect_test::expect!["cargo install --locked --root /stage --version =1.2 pack"]
             .assert_eq(&lines(PackageManager::Crates, false));

@@ -74,6 +74,7 @@ fn recipe() -> InstallRecipe {
         package: "pack".to_owned(),
         version: "1.2.3".to_owned(),
         binaries: vec!["serve".to_owned()],
+        with: Vec::new(),
     }
 }
 

@@ -7,12 +7,13 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use hostler_actors::ports::{
-    BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, ProcessTree,
+    BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, ProcessTree, Wire,
 };
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 /// The launcher.
@@ -32,6 +33,11 @@ impl Launch for Direct {
 
 #[expect(clippy::disallowed_methods, reason = "the real launcher needs the real binary")]
 fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
+    let (stdout, to) = std::io::pipe().unwrap();
+    let errors = match order.wires.get(&2) {
+        Some(Wire::SameAs(1)) => Stdio::from(to.try_clone().unwrap()),
+        _ => Stdio::piped(),
+    };
     let mut child = tokio::process::Command::new(&order.program)
         .args(&order.args)
         .env_clear()
@@ -39,8 +45,8 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         .current_dir(&order.cwd)
         .process_group(0)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(to)
+        .stderr(errors)
         .spawn()
         .map_err(|error| LaunchError::Failed {
             label: order.label.clone(),
@@ -50,14 +56,16 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
     let (emptied_to, emptied) = watch::channel(false);
     let pid = child.id().unwrap();
     let tree = Arc::new(Tree { pid, ended, emptied, ring: Arc::default() });
-    let stdout = child.stdout.take().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let stdout = Receiver::from_owned_fd(stdout.into()).unwrap();
     let ring = Arc::clone(&tree.ring);
-    tokio::spawn(async move {
-        while let Ok(Some(line)) = lines.next_line().await {
-            ring.lock().unwrap().push(line);
-        }
-    });
+    if let Some(stderr) = child.stderr.take() {
+        let mut lines = BufReader::new(stderr).lines();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                ring.lock().unwrap().push(line);
+            }
+        });
+    }
     tokio::spawn(async move {
         let status = child.wait().await.unwrap();
         let ended = status.code().map(Ended::Code).or(status.signal().map(Ended::Signal));

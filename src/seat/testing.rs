@@ -14,12 +14,15 @@ use serde_json::Value;
 
 use super::Seat;
 use crate::background::Background;
+use crate::checkers::shared::Checks;
+use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
 use crate::folder::journal::Journals;
 use crate::handles::{Limits, OutputHandles};
 use crate::servers::testing::languages;
 use crate::staged::Staged;
 use crate::tools::{Cancel, Failure, Tool};
+use crate::watch::Watches;
 
 /// A seat, and the folder that goes with it.
 pub(crate) struct Bench {
@@ -27,6 +30,8 @@ pub(crate) struct Bench {
     pub(crate) table: StatusTable,
     /// The language server that its tools find once there is `bin/fake`.
     pub(crate) server: Arc<FakeServer>,
+    /// The one that there is beside it, once it is turned on.
+    pub(crate) second: Arc<FakeServer>,
     _run: StatusEntry,
     place: tempfile::TempDir,
 }
@@ -39,8 +44,12 @@ impl Bench {
         std::fs::create_dir(&work).unwrap();
         let table = StatusTable::default();
         let entry = table.enter(None, NodeKind::Run, run.to_string());
-        let servers = FakeServers::default();
+        let mut servers = FakeServers::default();
+        let second: Arc<FakeServer> = Arc::default();
+        servers.others.insert("ruff".to_owned(), Arc::clone(&second));
         let languages = languages(&servers, &table, Arc::clone(&launch));
+        let watches = Watches::new(Arc::new(|_| {}));
+        let checks = Checks::new(Arc::clone(&launch), watches, place.path().join("cache"));
         let limits = Limits::showing(languages.config.results.inline_bytes);
         let seat = Seat {
             run,
@@ -53,10 +62,20 @@ impl Bench {
             trees: Default::default(),
             staged: Staged::new(entry.anchor()),
             journals: Journals::at(place.path().join("data/commits")),
+            checks: WantedChecks::new(checks, entry.anchor()),
             languages,
             launch,
         };
-        Self { seat, table, server: servers.server, _run: entry, place }
+        Self { seat, table, server: servers.server, second, _run: entry, place }
+    }
+
+    /// Turns the second server on.
+    pub(crate) fn with_second(mut self) -> Self {
+        let mut config = (*self.seat.languages.config).clone();
+        config.servers.get_mut("ruff").unwrap().enabled = true;
+        self.seat.languages.config = Arc::new(config);
+        self.program("bin/second", "");
+        self
     }
 
     /// Returns a place in the folder.

@@ -1,5 +1,6 @@
 //! What a run needs to reach language servers, for the tests of tools: a server in
-//! memory in the place of pyright, found by the program `bin/fake` in the folder.
+//! memory in the place of pyright, found by the program `bin/fake` in the folder, and
+//! one in the place of ruff, which is turned off.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
@@ -27,6 +28,12 @@ pub(crate) fn languages(
     launch: Arc<dyn Launch>,
 ) -> Languages {
     let mut config = Loaded::shipped().unwrap().config;
+    config.servers.retain(|name, _| ["pyright", "ruff"].contains(&name.as_str()));
+    let ruff = config.servers.get_mut("ruff").unwrap();
+    ruff.enabled = false;
+    ruff.binaries = vec!["second".to_owned()];
+    ruff.project_folders = vec!["bin".into()];
+    ruff.probe = None;
     let pyright = config.servers.get_mut("pyright").unwrap();
     pyright.binaries = vec!["fake".to_owned()];
     pyright.project_folders = vec!["bin".into()];
@@ -51,6 +58,7 @@ pub(crate) fn languages(
         installed: Vec::new(),
         posture: Posture::Writable,
         watched: Watched::new(Watches::new(Arc::new(|_| {}))),
+        known: Default::default(),
     }
 }
 

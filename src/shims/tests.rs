@@ -34,7 +34,8 @@ impl Files {
     }
 
     async fn find(&self, programs: &Programs, probe: Option<&Probe>) -> Result<String, NotFound> {
-        let installed = [self.root.path().join("tools/bin")];
+        let bin = self.root.path().join("tools/bin");
+        let installed = [InstalledTool { bin, binaries: vec!["serve".to_owned()] }];
         let names = ["serve".to_owned()];
         let folders = ["own/bin".into()];
         let search = Search {
@@ -70,7 +71,11 @@ fn programs() -> Programs {
 }
 
 fn probe(companion: Option<&str>) -> Probe {
-    Probe { companion: companion.map(str::to_owned), args: vec!["--version".to_owned()] }
+    Probe {
+        companion: companion.map(str::to_owned),
+        args: vec!["--version".to_owned()],
+        prints: None,
+    }
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub(crate) const TOOL: Tool = Tool {
         implementation, references, hover, code_actions take file, line (from 1) and symbol: the \
         name on that line, or a piece of the line that begins with it; give occurrence where it \
         stands there more than once. symbols takes a file, or a query for the whole project. \
-        diagnostics takes a file, or \"*\" to run the project's checker. status says which servers \
+        diagnostics takes a file, or \"*\" to check the whole project. status says which servers \
         run and which cannot and why. reload restarts them.",
     schema: schema_of::<Arguments>,
     writes: writes_nothing,

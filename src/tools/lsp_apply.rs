@@ -94,6 +94,7 @@ async fn find<'s>(
             method: "textDocument/codeAction",
             documents: std::slice::from_ref(document),
             params: &ask_params,
+            first: false,
         };
         let asked = match ask(seat, cancel, std::slice::from_ref(server), question).await {
             Ok(asked) => asked,
@@ -142,6 +143,7 @@ async fn edit_of(
                 method: "codeAction/resolve",
                 documents: &[],
                 params: &|_| action.clone(),
+                first: true,
             };
             let asked = ask(seat, cancel, std::slice::from_ref(server), question).await;
             let resolved = asked.ok().and_then(|asked| asked.answers.into_iter().next());

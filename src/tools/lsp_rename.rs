@@ -177,7 +177,7 @@ impl Asking<'_> {
         params: &(dyn Fn(Encoding) -> Value + Send + Sync),
     ) -> Result<Answer, Failure> {
         let server = std::slice::from_ref(self.server);
-        let question = Ask { action: "rename", method, documents, params };
+        let question = Ask { action: "rename", method, documents, params, first: true };
         let asked = ask(self.seat, self.cancel, server, question).await?;
         asked.answers.into_iter().next().ok_or_else(|| Failure::new("lsp_rename: no answer"))
     }

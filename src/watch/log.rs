@@ -4,7 +4,7 @@
 //! told as a whole is the change since the cursor: created and then changed is
 //! created, created and then deleted is nothing that anybody must hear of.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +13,9 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 
 /// Files remembered at most; beyond that the log says that it lost some.
 const MOST: usize = 50_000;
+
+/// How many of the latest changes are named to who only asks whether there were any.
+pub(crate) const NAMED: usize = 8;
 
 /// What changed since a server last asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +29,10 @@ pub(crate) struct Since {
     /// Not every folder is watched, so that there may be more.
     pub(crate) partial: bool,
 }
+
+/// A moment in the life of a root: nothing changed where the next one is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -41,6 +48,7 @@ pub(super) struct Log {
     now: u64,
     entries: HashMap<Arc<Path>, Entry>,
     cursors: HashMap<ServerKey, u64>,
+    latest: VecDeque<(u64, Arc<Path>)>,
     lost_at: Option<u64>,
     partial: bool,
 }
@@ -55,6 +63,11 @@ impl Log {
                 self.entries.get(&change.path).and_then(|entry| entry.born)
             }
         };
+        self.latest.retain(|(_, path)| *path != change.path);
+        self.latest.push_back((self.now, Arc::clone(&change.path)));
+        if self.latest.len() > NAMED {
+            self.latest.pop_front();
+        }
         self.entries.insert(change.path, Entry { at: self.now, kind: change.kind, born });
         if self.entries.len() > MOST {
             self.entries.clear();
@@ -71,6 +84,17 @@ impl Log {
     /// Takes note that not everything is watched.
     pub(super) fn give_up(&mut self) {
         self.partial = true;
+    }
+
+    /// Names the present moment; `None` where a change could go by unseen.
+    pub(super) fn moment(&self) -> Option<Moment> {
+        (!self.partial).then_some(Moment(self.now))
+    }
+
+    /// Returns the latest changes after a moment; `None` where there were none.
+    pub(super) fn after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let after = self.latest.iter().filter(|(at, _)| *at > moment.0);
+        (self.now > moment.0).then(|| after.map(|(_, path)| Arc::clone(path)).collect())
     }
 
     /// Returns what is new to a server and moves its cursor.
@@ -108,6 +132,23 @@ impl Log {
 mod tests {
     use super::*;
     use crate::watch::tests::key;
+
+    #[test]
+    fn what_changed_after_a_moment_is_known_whoever_else_asks() {
+        let mut log = Log::default();
+        let change =
+            |name: &str| FileChange { path: Path::new(name).into(), kind: FileChangeKind::Changed };
+        log.add(change("a"));
+        let moment = log.moment().expect("all is watched");
+        assert_eq!(log.after(moment), None);
+        log.add(change("b"));
+        log.since(&key("1"));
+        assert_eq!(log.after(moment), Some(vec![Path::new("b").into()]));
+        (0..20).for_each(|n| log.add(change(&n.to_string())));
+        assert_eq!(log.after(moment).map(|after| after.len()), Some(NAMED));
+        log.give_up();
+        assert_eq!(log.moment(), None);
+    }
 
     /// `+a` creates, `~a` changes, `-a` deletes, `!` loses, `1?` lets server 1 ask.
     fn play(script: &str) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! Asks every server that takes a file, and says what the answers are worth.
 //!
-//! One server that answers is enough; if none does, every reason is told. A server
-//! that was still busy when it answered may have answered in part, which is said.
+//! One server that answers is enough; if none does, every reason is told. What only
+//! one can know best is asked of them in turn, until one has something to say. A
+//! server that was still busy when it answered may have answered in part, which is
+//! said.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +83,8 @@ pub(in crate::tools) struct Ask<'a> {
     pub(in crate::tools) documents: &'a [Document],
     /// Its params.
     pub(in crate::tools) params: Params<'a>,
+    /// Is the first that has something to say enough, or do all add to the answer.
+    pub(in crate::tools) first: bool,
 }
 
 /// What servers answered.
@@ -100,6 +104,7 @@ pub(in crate::tools) async fn ask(
     question: Ask<'_>,
 ) -> Result<Answers, Failure> {
     let mut asked = Answers::default();
+    let mut without = Vec::new();
     for server in servers {
         match one(seat, cancel, server, &question).await {
             Ok(answer) => {
@@ -110,22 +115,33 @@ pub(in crate::tools) async fn ask(
                         server.name()
                     ));
                 }
+                let says_something = !is_empty(&answer.value);
                 asked.answers.push(answer);
+                if question.first && says_something {
+                    break;
+                }
             }
             Err(ServerError::Cancelled { .. }) => {
                 return Err(cancelled("lsp", "nothing was changed"));
             }
             Err(ServerError::Refused { code: METHOD_NOT_FOUND, server, .. }) => {
-                asked.notes.push(format!("{server} does not offer {}", question.action));
+                without.push(format!("{server} does not offer {}", question.action));
             }
             Err(error) => asked.notes.push(error.to_string()),
         }
     }
     if asked.answers.is_empty() {
+        // Of those that answer, nobody needs to hear which ones are made for other things.
+        asked.notes.extend(without);
         let message = format!("lsp {}: {}", question.action, asked.notes.join("; "));
         return Err(Failure { message, details: json!({ "reasons": asked.notes }) });
     }
     Ok(asked)
+}
+
+/// Does an answer say nothing.
+fn is_empty(answer: &Value) -> bool {
+    answer.is_null() || answer.as_array().is_some_and(Vec::is_empty)
 }
 
 async fn one(
@@ -144,8 +160,7 @@ async fn one(
         let within = until.saturating_duration_since(Instant::now());
         let answer =
             held.request(&documents, question.method, question.params, within, cancel).await?;
-        let empty = answer.value.as_array().is_none_or(Vec::is_empty);
-        let doubtful = empty
+        let doubtful = is_empty(&answer.value)
             && OF_THE_PROJECT.contains(&question.method)
             && answer.up_for < READING
             && Instant::now() + AGAIN < until;

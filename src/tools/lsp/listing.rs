@@ -27,6 +27,7 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
         method: "textDocument/documentSymbol",
         documents: std::slice::from_ref(&document),
         params: &params,
+        first: true,
     };
     let asked = ask(seat, cancel, subject.servers()?, question).await?;
     let mut found = gathered(&asked);
@@ -56,8 +57,13 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
         });
     }
     let params = |_: Encoding| json!({ "query": query });
-    let question =
-        Ask { action: "symbols", method: "workspace/symbol", documents: &[], params: &params };
+    let question = Ask {
+        action: "symbols",
+        method: "workspace/symbol",
+        documents: &[],
+        params: &params,
+        first: false,
+    };
     let mut asked = ask(seat, cancel, &servers, question).await?;
     let unasked = lacking.iter().map(|why| format!("not asked: {why}"));
     asked.notes.extend(unasked);
@@ -76,7 +82,11 @@ pub(super) async fn of_project(seat: &Seat, cancel: &Cancel, query: &str) -> Out
 /// have a root here and still cannot be used why not.
 pub(super) async fn everywhere(seat: &Seat) -> Result<(Vec<Server>, Vec<String>), Failure> {
     let (mut servers, mut lacking) = (Vec::new(), Vec::new());
-    for detected in seat.languages.for_folder(Viewpoint::of(seat)).await {
+    let detected = seat.languages.for_folder(Viewpoint::of(seat)).await;
+    if detected.is_empty() {
+        lacking.push(seat.languages.none_for_folder(Viewpoint::of(seat)).await);
+    }
+    for detected in detected.into_iter().filter(|detected| detected.rival.is_none()) {
         match seat.languages.leased(&detected).await? {
             Ok(server) => servers.push(server),
             Err(why) => lacking.push(why),

@@ -73,8 +73,10 @@ pub(super) async fn answer(
     };
     let params = |encoding: Encoding| params(&document, &spotted, question, encoding, &context);
     let documents = std::slice::from_ref(&document);
-    let asked =
-        ask(seat, cancel, servers, Ask { action, method, documents, params: &params }).await?;
+    // Uses and quick fixes add up; a place is the same, and told once, by whoever knows.
+    let first = !matches!(question, Question::References | Question::CodeActions);
+    let ask_for = Ask { action, method, documents, params: &params, first };
+    let asked = ask(seat, cancel, servers, ask_for).await?;
     let of = format!("`{}` ({}:{})", spotted.name, subject.file.name(), place.line);
     let (text, details) = match question {
         Question::Hover => hover(&asked, &of),
@@ -194,9 +196,8 @@ async fn locations(seat: &Seat, asked: &Answers, of: &str, word: &str) -> (Strin
 }
 
 fn hover(asked: &Answers, of: &str) -> (String, Value) {
-    let texts: Vec<_> =
-        asked.answers.iter().filter_map(|answer| answers::hover(&answer.value)).collect();
-    let whole = texts.join("\n\n");
+    let mut texts = asked.answers.iter().filter_map(|answer| answers::hover(&answer.value));
+    let whole = texts.next().unwrap_or_default();
     let total = whole.chars().count();
     let text = match whole.char_indices().nth(HOVER) {
         Some((at, _)) => {

@@ -1,5 +1,8 @@
 //! Which servers run and which cannot and why, and their restart.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use hostler_actors::supervise::word;
 use serde_json::json;
 
@@ -13,6 +16,7 @@ use crate::tools::{Failure, Outcome, Output};
 pub(super) async fn status(seat: &Seat) -> Outcome {
     let top = seat.folder.root();
     let (mut lines, mut servers) = (Vec::new(), Vec::new());
+    let mut passed_over: BTreeMap<Arc<str>, BTreeSet<Arc<str>>> = BTreeMap::new();
     for detected in seat.languages.for_folder(Viewpoint::of(seat)).await {
         let detail = json!({
             "name": detected.name,
@@ -32,6 +36,11 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
                     "state": phase, "incarnation": view.incarnation, "last_error": view.last_error,
                 })
             }
+            Err(_) if let Some(rival) = &detected.rival => {
+                let names = passed_over.entry(Arc::clone(rival)).or_default();
+                names.insert(Arc::clone(&detected.name));
+                json!({ "state": "passed over", "passed_over_for": rival })
+            }
             Err(why) => {
                 lines.push(why);
                 json!({ "state": "cannot start" })
@@ -39,8 +48,15 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
         };
         servers.push(with(detail, state));
     }
+    lines.extend(passed_over.iter().map(|(rival, names)| {
+        let names: Vec<_> = names.iter().map(|name| &**name).collect();
+        format!(
+            "passed over, as {rival} does the same (`language_servers.prefer` puts one before it): {}",
+            names.join(", ")
+        )
+    }));
     if lines.is_empty() {
-        lines.push("no language servers are configured".to_owned());
+        lines.push(seat.languages.none_for_folder(Viewpoint::of(seat)).await);
     }
     Ok(Output::text(lines.join("\n"), json!({ "action": "status", "servers": servers })))
 }

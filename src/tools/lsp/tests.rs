@@ -48,6 +48,70 @@ async fn navigation_shows_file_line_and_source() {
 }
 
 #[tokio::test]
+async fn of_two_servers_the_first_that_knows_is_enough() {
+    let bench = bench().with_second();
+    bench.server.answer("textDocument/hover", Ok(json!({ "contents": "of pyright" })));
+    assert_eq!(bench.done(&TOOL, place("hover", 1, "Circle")).await, "of pyright");
+    bench.server.answer("textDocument/hover", Ok(Value::Null));
+    bench.second.answer("textDocument/hover", Ok(json!({ "contents": "of ruff" })));
+    assert_eq!(bench.done(&TOOL, place("hover", 1, "Circle")).await, "of ruff");
+    // Quick fixes are of both.
+    for (server, title) in [(&bench.server, "import it"), (&bench.second, "remove it")] {
+        server.answer("textDocument/codeAction", Ok(json!([{ "title": title }])));
+    }
+    let text = bench.done(&TOOL, place("code_actions", 1, "Circle")).await;
+    assert!(text.contains("- import it") && text.contains("- remove it"), "{text}");
+    // That a linter has no uses to tell is not worth a word.
+    bench.server.answer("textDocument/references", Ok(json!([at(&bench, "a.py", 0, 6)])));
+    let unknown = ServerError::Refused {
+        server: "ruff".into(),
+        method: "textDocument/references",
+        code: -32601,
+        message: "unknown method".into(),
+    };
+    bench.second.answer("textDocument/references", Err(unknown));
+    let text = bench.done(&TOOL, place("references", 1, "Circle")).await;
+    assert_eq!(text, "1 use of `Circle` (a.py:1):\na.py:1:7  class Circle:");
+}
+
+#[tokio::test]
+async fn status_names_those_that_a_better_one_stands_in_for() {
+    let mut bench = bench();
+    let mut config = (*bench.seat.languages.config).clone();
+    for name in ["worse", "worst"] {
+        let mut rival = config.servers["pyright"].clone();
+        rival.rank = 99;
+        config.servers.insert(name.to_owned(), rival);
+    }
+    bench.seat.languages.config = Arc::new(config);
+    let (text, details) = bench.call(&TOOL, json!({ "action": "status" })).await.unwrap();
+    let expected = "passed over, as pyright does the same (`language_servers.prefer` puts one \
+                    before it): worse, worst";
+    assert!(text.starts_with("pyright: ") && text.ends_with(expected), "{text}");
+    assert_eq!(details["servers"][1]["state"], "passed over");
+    assert_eq!(details["servers"][1]["passed_over_for"], "pyright");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_verdicts_of_two_servers_stand_side_by_side() {
+    let bench = bench().with_second();
+    bench.put("b.py", "error x\n");
+    bench.second.set_pace(Pace::After(Duration::from_secs(60)));
+    let (text, details) =
+        bench.call(&TOOL, json!({ "action": "diagnostics", "file": "b.py" })).await.unwrap();
+    assert_eq!(
+        text,
+        "b.py: still analysing (ruff: it reads the project); what comes of it is added to a \
+         later result\n\
+         b.py: fresh by pyright only, not by ruff: 1 error\n\
+         b.py:1:1 error x (c) [pyright]"
+    );
+    assert_eq!(details["freshness"], "still analysing");
+    assert_eq!(details["servers"][0]["name"], "pyright");
+    assert_eq!(details["servers"][1]["freshness"], "still analysing");
+}
+
+#[tokio::test]
 async fn a_place_outside_is_absolute_and_may_be_read_from_then_on() {
     let bench = bench();
     let outside = bench.beside("lib.py");
@@ -168,7 +232,7 @@ async fn a_missing_half_is_named_with_where_it_was_looked_for() {
     assert!(status.contains(&format!("{root}/bin")) && status.contains("its root is"), "{status}");
     let text = json!({ "action": "hover", "file": "notes.txt", "line": 1, "symbol": "Circle" });
     let error = bench.fails(&TOOL, text).await;
-    assert!(error.ends_with("no definition takes it; there are pyright (*.py, *.pyi)"), "{error}");
+    assert!(error.ends_with("notes.txt: no definition takes it"), "{error}");
 }
 
 #[tokio::test]

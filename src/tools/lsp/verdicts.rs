@@ -7,14 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hostler_actors::host::language_server::documents::Document;
 use hostler_actors::host::workspace::space::conversation::run::language_session::wait::{
     Baseline, Settled, Target, Wait,
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::asking::Subject;
-use crate::diagnostics::findings::{Cap, Freshness, capped, counted, detail, line};
+use crate::diagnostics::findings::{Cap, Freshness, capped, counted, detail, fresh_by, line, note};
 use crate::diagnostics::judgement::{Judgement, Watched, judge};
 use crate::folder::disk::cancelled;
 use crate::seat::Seat;
@@ -31,42 +33,46 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
     let subject = Subject::find(seat, given).await?;
     let document = subject.read(seat).await?;
     let session = &seat.languages.session;
-    let (mut found, mut verified) = (Vec::new(), 0);
+    let (mut found, mut standings) = (Vec::new(), Vec::new());
     let (mut pending, mut reasons) = (Vec::new(), subject.serving.lacking.clone());
-    for server in &subject.serving.servers {
-        let within = seat.languages.request_bound();
-        match judge(server, &document, false, within, cancel).await {
+    for (server, judgement) in judged(seat, &subject, &document, cancel).await {
+        if cancel.is_cancelled() && !matches!(judgement, Judgement::Fresh(_)) {
+            return Err(cancelled("lsp", "nothing was changed"));
+        }
+        note(&mut standings, judgement.standing(server.name()));
+        match judgement {
             Judgement::Fresh(findings) => {
                 let target = Target { server: server.name(), path: Arc::clone(&document.path) };
                 session.told(target, findings.clone()).await?;
-                verified += 1;
                 found.extend(findings);
             }
-            _ if cancel.is_cancelled() => return Err(cancelled("lsp", "nothing was changed")),
             Judgement::Pending(reason) => {
-                go_on(seat, &subject, server).await?;
+                go_on(seat, &subject, &server).await?;
                 pending.push(reason);
             }
             Judgement::NoServer(reason) => reasons.push(reason),
         }
     }
-    let freshness = match (pending.is_empty(), verified) {
+    let is_fresh = standings.iter().any(|standing| standing.freshness == Freshness::Fresh);
+    let freshness = match (pending.is_empty(), is_fresh) {
         (false, _) => Freshness::StillAnalysing,
-        (true, 0) => Freshness::NoServer,
-        (true, _) => Freshness::Fresh,
+        (true, false) => Freshness::NoServer,
+        (true, true) => Freshness::Fresh,
     };
     let name = subject.file.name();
     let counts = counted(found.iter().map(|finding| (finding, 1)));
-    let mut lines = vec![match freshness {
-        Freshness::Fresh => format!("{name}: fresh: {counts}"),
-        Freshness::StillAnalysing => format!(
+    let mut lines = Vec::new();
+    match freshness {
+        Freshness::StillAnalysing => lines.push(format!(
             "{name}: still analysing ({}); what comes of it is added to a later result",
             pending.join("; ")
-        ),
-        Freshness::NoServer | Freshness::Unknown => {
-            format!("{name}: no server: {}", reasons.join("; "))
-        }
-    }];
+        )),
+        Freshness::NoServer => lines.push(format!("{name}: no server: {}", reasons.join("; "))),
+        Freshness::Fresh | Freshness::Unknown => {}
+    }
+    if is_fresh {
+        lines.push(format!("{name}: {}: {counts}", fresh_by(&standings)));
+    }
     let total = found.len();
     let (kept, cut) = capped(found, CAP, |finding| finding, None);
     let folder = seat.folder.root();
@@ -79,8 +85,31 @@ pub(super) async fn of_file(seat: &Seat, cancel: &Cancel, given: &str) -> Outcom
     let details = json!({
         "action": "diagnostics", "file": name, "freshness": freshness, "diagnostics": items,
         "total": total, "shown": items.len(), "reasons": reasons,
+        "servers": standings,
     });
     Ok(Output::text(lines.join("\n"), details))
+}
+
+/// Asks all servers at once, so that a slow one does not keep the others' verdicts
+/// back. They stay in their order.
+async fn judged(
+    seat: &Seat,
+    subject: &Subject,
+    document: &Document,
+    cancel: &Cancel,
+) -> Vec<(Server, Judgement)> {
+    let within = seat.languages.request_bound();
+    let mut asked = JoinSet::new();
+    for (at, server) in subject.serving.servers.iter().cloned().enumerate() {
+        let (document, cancel) = (document.clone(), cancel.clone());
+        asked.spawn(async move {
+            let judgement = judge(&server, &document, false, within, &cancel).await;
+            (at, server, judgement)
+        });
+    }
+    let mut judged = asked.join_all().await;
+    judged.sort_by_key(|(at, ..)| *at);
+    judged.into_iter().map(|(_, server, judgement)| (server, judgement)).collect()
 }
 
 async fn go_on(seat: &Seat, subject: &Subject, server: &Server) -> Result<(), Failure> {

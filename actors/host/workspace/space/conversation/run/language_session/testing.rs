@@ -50,18 +50,19 @@ struct World {
     view: ServerView,
 }
 
-/// The server. Every lease is on this one.
+/// A server.
 #[derive(Debug)]
 pub struct FakeServer(Mutex<World>);
 
-/// A host that has that server and no other.
-#[derive(Clone, Debug)]
+/// A host that has one server, and others for what is named.
+#[derive(Clone, Debug, Default)]
 pub struct FakeServers {
     pub server: Arc<FakeServer>,
+    pub others: HashMap<String, Arc<FakeServer>>,
     pub leases: Arc<Mutex<Vec<Arc<ServerSpec>>>>,
 }
 
-impl Default for FakeServers {
+impl Default for FakeServer {
     fn default() -> Self {
         let world = World {
             texts: BTreeMap::new(),
@@ -74,7 +75,7 @@ impl Default for FakeServers {
             doing: None,
             view: ServerView { phase: Phase::Up, incarnation: Incarnation(1), last_error: None },
         };
-        Self { server: Arc::new(FakeServer(Mutex::new(world))), leases: Arc::default() }
+        Self(Mutex::new(world))
     }
 }
 
@@ -84,8 +85,8 @@ impl Servers for FakeServers {
         spec: Arc<ServerSpec>,
         _: RunId,
     ) -> BoxFuture<'static, Result<Arc<dyn LeasedServer>, ServerError>> {
+        let server = Arc::clone(self.others.get(&spec.name).unwrap_or(&self.server));
         self.leases.lock().expect("no test panics with it").push(spec);
-        let server = Arc::clone(&self.server);
         Box::pin(async move { Ok(server as Arc<dyn LeasedServer>) })
     }
 }

@@ -1,15 +1,9 @@
-//! What `pyright --outputjson` prints. Pure.
+//! What `pyright --outputjson` and `basedpyright --outputjson` print.
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::sync::Arc;
-
-use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
-    Finding, Severity,
-};
+use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::Severity;
 use serde::Deserialize;
 
-use super::Report;
+use super::{Item, Report, Taken};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,28 +41,23 @@ struct Start {
 }
 
 /// Reads it.
-pub(super) fn read(output: &str) -> Result<Report, String> {
+pub(super) fn read(taken: &mut Taken<'_>, output: &str) -> Result<Report, String> {
     let output: Output = serde_json::from_str(output)
         .map_err(|error| format!("its output cannot be read: {error}"))?;
-    let server: Arc<str> = "pyright".into();
-    let mut paths: HashMap<String, Arc<Path>> = HashMap::new();
-    let findings = output.general_diagnostics.into_iter().filter_map(|item| {
+    for item in output.general_diagnostics {
         let severity = match item.severity.as_str() {
             "error" => Severity::Error,
             "warning" => Severity::Warning,
-            _ => return None,
+            _ => continue,
         };
-        let path = paths.entry(item.file);
-        let path = path.or_insert_with_key(|file| Path::new(file).into());
-        Some(Finding {
-            server: Arc::clone(&server),
-            path: Arc::clone(path),
+        taken.add(&Item {
+            file: &item.file,
             line: item.range.start.line.saturating_add(1),
             column: item.range.start.character.saturating_add(1),
             severity,
-            code: item.rule.map(Into::into),
-            message: item.message.into(),
-        })
-    });
-    Ok(Report { findings: findings.collect(), files: Some(output.summary.files_analyzed) })
+            code: item.rule.as_deref(),
+            message: &item.message,
+        });
+    }
+    Ok(Report { files: Some(output.summary.files_analyzed), ..Report::default() })
 }
