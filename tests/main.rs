@@ -13,5 +13,6 @@ mod lsp_tool;
 mod memory;
 mod servers_die;
 mod session;
+mod structural;
 mod support;
 mod tidy;

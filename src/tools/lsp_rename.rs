@@ -24,6 +24,7 @@ use crate::changes::{commit_watched, with_lost};
 use crate::code::{language, parse::parse, workspace_edit};
 use crate::diagnostics::details::with;
 use crate::diagnostics::documents;
+use crate::folder::Inside;
 use crate::folder::disk::{cancelled, look};
 use crate::seat::Seat;
 use crate::server_edits::{Planned, plan};
@@ -86,11 +87,9 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
         let document = subject.read(seat).await?;
         let spotted = spotted(&document, &subject.file.name(), &place)?;
         may_be_named(&document, &spotted.name, &args.new_name)?;
-        let server = subject.servers()?.first();
-        let server = server.ok_or_else(|| Failure::new("lsp_rename: no server"))?;
-        let asking = Asking { seat, cancel: &cancel, server, document: &document };
-        asking.prepare(&spotted).await?;
-        let answer = asking.rename(&spotted, &args.new_name).await?;
+        let (server, answer) =
+            first_edit(seat, &cancel, subject.servers()?, &document, &spotted, &args.new_name)
+                .await?;
         let (edit, planned) = planned(seat, &cancel, TOOL.name, server, &answer).await?;
         if planned.steps.is_empty() {
             return Err(Failure::new(format!(
@@ -152,6 +151,31 @@ fn may_be_named(document: &Document, old: &str, new: &str) -> Result<(), Failure
         true => Ok(()),
         false => refused(format!("is no name in {}", language::id(known))),
     }
+}
+
+/// Asks the servers in turn, until one has an edit.
+async fn first_edit<'s>(
+    seat: &Seat,
+    cancel: &Cancel,
+    servers: &'s [Server],
+    document: &Document,
+    spotted: &Spotted,
+    new_name: &str,
+) -> Result<(&'s Server, Answer), Failure> {
+    let mut reasons = Vec::new();
+    for server in servers {
+        let asking = Asking { seat, cancel, server, document };
+        let asked = match asking.prepare(spotted).await {
+            Ok(()) => asking.rename(spotted, new_name).await,
+            Err(refused) => Err(refused),
+        };
+        match asked {
+            Ok(answer) => return Ok((server, answer)),
+            Err(failure) if cancel.is_cancelled() => return Err(failure),
+            Err(failure) => reasons.push(failure.message),
+        }
+    }
+    Err(Failure::new(reasons.join("; ")))
 }
 
 struct Asking<'a> {
@@ -251,7 +275,10 @@ impl Asking<'_> {
         let mut all = vec![self.document.clone()];
         for open in self.server.held.server.open_documents().into_iter().take(OPEN) {
             let file = open.path.to_str().and_then(|path| self.seat.folder.locate(path).ok());
-            let Some(file) = file.filter(|file| file.absolute() != &*self.document.path) else {
+            let other = |file: &Inside| file.absolute() != &*self.document.path;
+            // All documents of a question are told as of one language.
+            let Some(file) = file.filter(other).filter(|_| open.language_id == self.server.language_id)
+            else {
                 continue;
             };
             let read = documents::read(&self.seat.folder, &file, &open.language_id).await;
