@@ -24,7 +24,7 @@ fn served(home: &Home, dir: &Path, server: &str) -> Option<Session> {
     let mut session = home.session(dir, &[]);
     let status = session.text("lsp", json!({ "action": "status" }));
     let line = status.lines().find(|line| line.starts_with(&format!("{server}: ")));
-    if line.is_none_or(|line| !line.contains("usable")) {
+    if line.is_none_or(|line| line.contains("no program")) {
         println!("skipped: {server} cannot be had: {status}");
         return None;
     }
