@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::diagnostics;
 use crate::diagnostics::details::with;
+use crate::folder::Hash;
 use crate::folder::commit::{CommitError, Committed, Step};
 use crate::folder::disk::change;
-use crate::folder::Hash;
 use crate::seat::Seat;
 use crate::seen::{Seen, Sight};
 use crate::tools::{Cancel, Failure, Outcome, Output};
@@ -110,4 +110,3 @@ pub(crate) fn with_lost(mut output: Output, done: &Committed) -> Output {
     output.details = with(output.details, json!({ "lost": lost }));
     output
 }
-

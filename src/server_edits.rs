@@ -177,7 +177,9 @@ impl Plan<'_> {
             None => ("", text),
         };
         let new = applied(body, edits, encoding).map_err(|error| {
-            Failure::new(format!("refused, and nothing was written: the server's edit of {name}: {error}"))
+            Failure::new(format!(
+                "refused, and nothing was written: the server's edit of {name}: {error}"
+            ))
         })?;
         one.now = Some(format!("{mark}{new}").into_bytes());
         *self.planned.edits.entry(name).or_default() += edits.len();

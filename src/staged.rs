@@ -125,9 +125,7 @@ impl Staged {
         }
         match number.and_then(|number: u32| edits.ended.get(&number)) {
             Some(end) => Err(NoEdit::Over { id: id.trim().to_owned(), end: end.words() }),
-            None => {
-                Err(NoEdit::Unknown { given: id.to_owned(), waiting: edits.listed() })
-            }
+            None => Err(NoEdit::Unknown { given: id.to_owned(), waiting: edits.listed() }),
         }
     }
 

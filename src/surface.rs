@@ -108,7 +108,23 @@ mod tests {
     fn the_tier_and_the_posture_take_tools_away() {
         let read = ["read", "grep", "glob", "ast_grep", "lsp"];
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        assert_eq!(names(&full, ALL), [&read[..], &["write", "edit", "apply_patch", "ast_edit", "lsp_rename", "lsp_apply", "resolve", "bash"]].concat());
+        assert_eq!(
+            names(&full, ALL),
+            [
+                &read[..],
+                &[
+                    "write",
+                    "edit",
+                    "apply_patch",
+                    "ast_edit",
+                    "lsp_rename",
+                    "lsp_apply",
+                    "resolve",
+                    "bash"
+                ]
+            ]
+            .concat()
+        );
         assert_eq!(names(&profile(Tier::Read, WorktreePosture::Writable), ALL), read);
         let posture = profile(Tier::Write, WorktreePosture::ReadOnly);
         assert_eq!(names(&posture, ALL), read);

@@ -92,6 +92,7 @@ impl Trees {
     }
 
     /// Returns how many bytes are kept.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.store().bytes
     }

@@ -40,7 +40,11 @@ fn python(home: &Home) -> PathBuf {
     let dir = home.folder("py");
     write(&dir, "pyproject.toml", "[project]\nname = \"x\"\n");
     write(&dir, "shapes.py", "class Circle:\n    def area(self) -> int:\n        return 1\n");
-    write(&dir, "use.py", "from shapes import Circle\n\ntotal = Circle().area() + Circle().area()\n");
+    write(
+        &dir,
+        "use.py",
+        "from shapes import Circle\n\ntotal = Circle().area() + Circle().area()\n",
+    );
     dir
 }
 
@@ -65,14 +69,21 @@ fn a_rename_in_typescript_is_one_change() {
     let home = Home::new();
     let dir = home.folder("ts");
     write(&dir, "package.json", "{\"name\": \"x\"}\n");
-    write(&dir, "tsconfig.json", "{\"compilerOptions\": {\"strict\": true}, \"include\": [\"*.ts\"]}\n");
+    write(
+        &dir,
+        "tsconfig.json",
+        "{\"compilerOptions\": {\"strict\": true}, \"include\": [\"*.ts\"]}\n",
+    );
     write(&dir, "shapes.ts", "export function area(r: number): number {\n  return r * r;\n}\n");
     write(&dir, "use.ts", "import { area } from './shapes';\nconsole.log(area(1), area(2));\n");
     let Some(mut session) = served(&home, &dir, "typescript-language-server") else { return };
     let asked = json!({"file": "shapes.ts", "line": 1, "symbol": "area", "new_name": "size"});
     let text = texts(&session.call("lsp_rename", asked));
     assert!(text.contains("edits in 2 files"), "{text}");
-    assert_eq!(read(&dir, "use.ts"), "import { size } from './shapes';\nconsole.log(size(1), size(2));\n");
+    assert_eq!(
+        read(&dir, "use.ts"),
+        "import { size } from './shapes';\nconsole.log(size(1), size(2));\n"
+    );
     assert!(session.end().success());
 }
 
@@ -81,7 +92,11 @@ fn a_code_action_is_staged_and_applied() {
     let home = Home::new();
     let dir = home.folder("ts");
     write(&dir, "package.json", "{\"name\": \"x\"}\n");
-    write(&dir, "tsconfig.json", "{\"compilerOptions\": {\"strict\": true}, \"include\": [\"*.ts\"]}\n");
+    write(
+        &dir,
+        "tsconfig.json",
+        "{\"compilerOptions\": {\"strict\": true}, \"include\": [\"*.ts\"]}\n",
+    );
     write(&dir, "shapes.ts", "export function area(r: number): number {\n  return r * r;\n}\n");
     write(&dir, "use.ts", "console.log(area(1));\n");
     let Some(mut session) = served(&home, &dir, "typescript-language-server") else { return };
@@ -105,7 +120,8 @@ fn a_code_action_is_staged_and_applied() {
 fn a_rename_in_c_is_one_change() {
     let home = Home::new();
     let dir = home.folder("c");
-    let entry = |file: &str| json!({"directory": dir, "file": file, "command": format!("cc -c {file}")});
+    let entry =
+        |file: &str| json!({"directory": dir, "file": file, "command": format!("cc -c {file}")});
     let all = json!([entry("area.c"), entry("use.c")]);
     write(&dir, "compile_commands.json", all.to_string());
     write(&dir, "area.h", "int area(int r);\n");
@@ -115,7 +131,10 @@ fn a_rename_in_c_is_one_change() {
     let asked = json!({"file": "area.c", "line": 2, "symbol": "area", "new_name": "size"});
     let text = texts(&session.call("lsp_rename", asked));
     assert!(text.starts_with("`area` is now `size`: 4 edits in 3 files"), "{text}");
-    assert_eq!(read(&dir, "use.c"), "#include \"area.h\"\nint main(void) { return size(1) + size(2); }\n");
+    assert_eq!(
+        read(&dir, "use.c"),
+        "#include \"area.h\"\nint main(void) { return size(1) + size(2); }\n"
+    );
     assert!(session.end().success());
 }
 
@@ -135,8 +154,14 @@ fn a_staged_rewrite_is_refused_whole_after_another_run_wrote() {
     other.text("edit", edit);
     let accept = json!({"edit_id": "edit_1", "action": "accept"});
     let refused = one.failure("resolve", accept);
-    assert!(refused.contains("refused and dropped") && refused.contains("use.py has changed"), "{refused}");
-    assert!(read(&dir, "use.py").starts_with("from shapes import Circle\n\nsum_of_all = Circle().area()"));
+    assert!(
+        refused.contains("refused and dropped") && refused.contains("use.py has changed"),
+        "{refused}"
+    );
+    assert!(
+        read(&dir, "use.py")
+            .starts_with("from shapes import Circle\n\nsum_of_all = Circle().area()")
+    );
     one.text("ast_edit", rewrite);
     let applied = texts(&one.call("resolve", json!({"edit_id": "edit_2", "action": "accept"})));
     assert!(applied.starts_with("applied edit_2"), "{applied}");
@@ -154,7 +179,10 @@ fn parallel_edits_of_one_file_are_all_there() {
     let ids: Vec<_> = (0..6)
         .map(|at| {
             let body = format!("*** Update File: a.txt\n@@\n-line {at}\n+LINE {at}");
-            session.begin("apply_patch", json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch")}))
+            session.begin(
+                "apply_patch",
+                json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch")}),
+            )
         })
         .collect();
     for id in ids {

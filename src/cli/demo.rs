@@ -5,6 +5,7 @@
 //! product, and a wrong answer fails it. On a terminal it is drawn, elsewhere it
 //! is plain lines.
 
+mod edit;
 mod python;
 mod remote;
 mod show;
@@ -37,11 +38,18 @@ struct Part {
     run: for<'a> fn(&'a Stage, Arc<Show>) -> Played<'a>,
 }
 
-const PARTS: &[Part] = &[Part {
-    name: "python",
-    about: "8 runs on one Python project share one pyright, which is killed half-way",
-    run: |stage, show| Box::pin(python::part(stage, show)),
-}];
+const PARTS: &[Part] = &[
+    Part {
+        name: "python",
+        about: "8 runs on one Python project share one pyright, which is killed half-way",
+        run: |stage, show| Box::pin(python::part(stage, show)),
+    },
+    Part {
+        name: "edit",
+        about: "a rewrite over hundreds of files, which another run gets in the way of",
+        run: |stage, show| Box::pin(edit::part(stage, show)),
+    },
+];
 
 /// What a part plays on.
 struct Stage {

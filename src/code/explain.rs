@@ -9,7 +9,11 @@ type Habit = (fn(&str) -> bool, &'static str);
 static HABITS: LazyLock<Vec<Habit>> = LazyLock::new(|| {
     vec![
         (
-            |source| [".*", ".+", "\\(", "\\)", "\\s", "\\w", "\\d", "[^"].iter().any(|sign| source.contains(sign)),
+            |source| {
+                [".*", ".+", "\\(", "\\)", "\\s", "\\w", "\\d", "[^"]
+                    .iter()
+                    .any(|sign| source.contains(sign))
+            },
             "this looks like a regular expression: a pattern is code, with $NAME for one node and \
              $$$NAME for several; grep takes regular expressions",
         ),

@@ -129,4 +129,3 @@ pub(crate) fn may_match(text: &str, reading: &Reading) -> bool {
     let holds = |literal: &String| memchr::memmem::find(text.as_bytes(), literal.as_bytes());
     reading.literals.iter().all(|literal| holds(literal).is_some())
 }
-

@@ -43,11 +43,15 @@ pub(crate) enum BadPatch {
     NoBegin(String),
     #[error("`patch` does not end with `*** End Patch`: is it cut off?")]
     NoEnd,
-    #[error("`patch` changes no file: give at least one `*** Add File:`, `*** Update File:` or `*** Delete File:`")]
+    #[error(
+        "`patch` changes no file: give at least one `*** Add File:`, `*** Update File:` or `*** Delete File:`"
+    )]
     Empty,
     #[error("line {line} of the patch, `{text}`: {why}")]
     Line { line: usize, text: String, why: &'static str },
-    #[error("the update of {0} has no chunk: give lines with `+`, `-` or a leading space, or `*** Move to:`")]
+    #[error(
+        "the update of {0} has no chunk: give lines with `+`, `-` or a leading space, or `*** Move to:`"
+    )]
     NoChunk(String),
 }
 
@@ -56,7 +60,9 @@ pub(crate) fn read(source: &str) -> Result<Vec<Change>, BadPatch> {
     let lines = unwrapped(source);
     let mut lines = lines.as_slice();
     match lines.first() {
-        Some((_, first)) if first.trim() == "*** Begin Patch" => lines = lines.get(1..).unwrap_or_default(),
+        Some((_, first)) if first.trim() == "*** Begin Patch" => {
+            lines = lines.get(1..).unwrap_or_default()
+        }
         first => {
             let first = first.map_or("", |(_, first)| first);
             return Err(BadPatch::NoBegin(first.chars().take(60).collect()));
@@ -77,7 +83,8 @@ pub(crate) fn read(source: &str) -> Result<Vec<Change>, BadPatch> {
         } else if let Some(path) = after(head, "*** Update File:") {
             changes.push(updated(path, &mut lines)?);
         } else if !head.is_empty() {
-            let why = "a file begins with `*** Add File: `, `*** Update File: ` or `*** Delete File: `";
+            let why =
+                "a file begins with `*** Add File: `, `*** Update File: ` or `*** Delete File: `";
             return Err(bad(*number, head, why));
         }
     }
@@ -104,8 +111,7 @@ type Numbered<'a> = (usize, &'a str);
 
 /// The lines with their numbers, without a here-document around them.
 fn unwrapped(source: &str) -> Vec<Numbered<'_>> {
-    let mut lines: Vec<_> =
-        source.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
+    let mut lines: Vec<_> = source.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
     let blank = |line: Option<&Numbered<'_>>| line.is_some_and(|(_, line)| line.trim().is_empty());
     while blank(lines.last()) {
         lines.pop();
@@ -133,7 +139,8 @@ fn added(path: String, lines: &mut &[Numbered<'_>]) -> Result<Change, BadPatch> 
         }
         match line.strip_prefix('+') {
             Some(text) => content.push(text.to_owned()),
-            None if line.trim().is_empty() && rest.first().is_none_or(|(_, next)| next.starts_with("*** ")) => {}
+            None if line.trim().is_empty()
+                && rest.first().is_none_or(|(_, next)| next.starts_with("*** ")) => {}
             None => return Err(bad(*number, line, "every line of a new file begins with `+`")),
         }
         *lines = rest;
@@ -197,7 +204,11 @@ fn context(head: &str) -> Option<String> {
     let head = head.strip_prefix(' ').unwrap_or(head);
     let numbers = head.trim_start().strip_prefix('-').and_then(|rest| rest.split_once("@@"));
     let text = match numbers {
-        Some((numbers, rest)) if numbers.chars().all(|c| c.is_ascii_digit() || ",+ ".contains(c)) => rest,
+        Some((numbers, rest))
+            if numbers.chars().all(|c| c.is_ascii_digit() || ",+ ".contains(c)) =>
+        {
+            rest
+        }
         _ => head.trim_end().strip_suffix("@@").unwrap_or(head),
     };
     (!text.trim().is_empty()).then(|| text.trim_end().to_owned())

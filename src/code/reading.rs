@@ -73,10 +73,10 @@ impl Readings {
             return vec![0];
         }
         let all = self.all().enumerate();
-        let mut chosen: Vec<_> =
-            all.filter(|(index, reading)| found(*index) && usable(reading) && reading.clean)
-                .map(|(index, _)| index)
-                .collect();
+        let mut chosen: Vec<_> = all
+            .filter(|(index, reading)| found(*index) && usable(reading) && reading.clean)
+            .map(|(index, _)| index)
+            .collect();
         if chosen.is_empty() && !to_edit {
             chosen.extend((plain.is_some() && found(0)).then_some(0));
         }
@@ -270,7 +270,8 @@ fn statements(code: &str, language: SupportLang) -> String {
         let after = after.unwrap_or_default();
         out.push_str(rest.get(..at + 3 + length).unwrap_or_default());
         let opens = before.trim_end().ends_with(['{', '}', ';']);
-        let closes = after.trim_start().starts_with('}') || after.trim_start_matches(' ').starts_with('\n');
+        let closes =
+            after.trim_start().starts_with('}') || after.trim_start_matches(' ').starts_with('\n');
         if opens && closes {
             out.push(';');
         }
@@ -311,9 +312,7 @@ fn loosen(node: &mut PatternNode) {
             })
         )
     };
-    let comma = |node: &PatternNode| {
-        matches!(node, PatternNode::Terminal { text, is_named: false, .. } if text == ",")
-    };
+    let comma = |node: &PatternNode| matches!(node, PatternNode::Terminal { text, is_named: false, .. } if text == ",");
     let mut at = 0;
     while at < children.len() {
         // One after a list is passed over by the matcher itself.

@@ -104,7 +104,8 @@ pub(crate) fn rewrite(
         }
     }
     // Of two that begin together the longer one holds the other.
-    matches.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end), found.node));
+    matches
+        .sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end), found.node));
     let rewriter = Rewriter {
         parsed,
         template,
@@ -145,9 +146,11 @@ struct Rewriter<'a> {
 
 impl Rewriter<'_> {
     fn outermost(&self, done: &mut Rewritten) -> Result<(), TooMuch> {
-        let deletes = self.template.0.iter().all(
-            |piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()),
-        );
+        let deletes = self
+            .template
+            .0
+            .iter()
+            .all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()));
         let mut end = 0;
         for (at, found) in self.matches.iter().enumerate() {
             if found.range.start < end {

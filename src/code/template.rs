@@ -96,7 +96,8 @@ pub(crate) fn mentions(
             let rest = bytes.get(first..).unwrap_or_default();
             let dollars = rest.iter().take_while(|byte| **byte == b'$').count();
             let name = rest.get(dollars..).unwrap_or_default();
-            let begins = name.first().is_some_and(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+            let begins =
+                name.first().is_some_and(|byte| byte.is_ascii_uppercase() || *byte == b'_');
             let length = match begins {
                 true => name.iter().take_while(|byte| is_name(**byte)).count(),
                 false => 0,

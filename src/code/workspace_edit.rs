@@ -151,12 +151,11 @@ pub(crate) fn applied(
     for edit in edits {
         let (start, end) = (edit.range.start, edit.range.end);
         // The line after the last is where an edit may end that takes the last one.
-        if let Some(beyond) =
-            [start, end].into_iter().find(|at| at.line as usize > lines.count())
-        {
+        if let Some(beyond) = [start, end].into_iter().find(|at| at.line as usize > lines.count()) {
             return Err(BadEdit::BeyondEnd { line: beyond.line + 1, lines: lines.count() });
         }
-        let range = lines.offset(start, encoding)..lines.offset(end, encoding).max(lines.offset(start, encoding));
+        let range = lines.offset(start, encoding)
+            ..lines.offset(end, encoding).max(lines.offset(start, encoding));
         let new = edit.text.replace("\r\n", "\n");
         let new = if crlf { new.replace('\n', "\r\n") } else { new };
         places.push((range, new, start.line + 1));
@@ -213,7 +212,10 @@ mod tests {
             put("abc", json!([edit((0, 0), (0, 2), "x"), edit((0, 1), (0, 3), "y")])),
             Err(BadEdit::Overlap { first: 1, second: 1 })
         );
-        assert!(matches!(put("a", json!([edit((7, 0), (7, 1), "x")])), Err(BadEdit::BeyondEnd { .. })));
+        assert!(matches!(
+            put("a", json!([edit((7, 0), (7, 1), "x")])),
+            Err(BadEdit::BeyondEnd { .. })
+        ));
         let mut snippet = edit((0, 0), (0, 0), "${1:x}");
         snippet["insertTextFormat"] = json!(2);
         assert_eq!(put("a", json!([snippet])), Err(BadEdit::Snippet));

@@ -79,6 +79,7 @@ pub(crate) enum CommitError {
     #[error("the change was taken back, except where somebody wrote meanwhile: {}", .0.join("; "))]
     Torn(Vec<String>),
     /// It was stopped where it stood, as by a crash. Only tests do.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests stop where they stand"))]
     #[error("stopped")]
     Stopped,
 }
@@ -108,7 +109,8 @@ impl Folder {
             return Err(CommitError::Moved(moved));
         }
         let made = Vec::new();
-        let mut commit = Commit { folder: self, steps, entries: Vec::new(), dirs: Vec::new(), made };
+        let mut commit =
+            Commit { folder: self, steps, entries: Vec::new(), dirs: Vec::new(), made };
         match commit.prepare().and_then(|()| commit.record(journals)) {
             Ok(journal) => commit.carry_out(journal, pulse),
             Err(error) => {
@@ -282,11 +284,7 @@ impl Commit<'_> {
         Ok(all_lost)
     }
 
-    fn take_after(
-        &self,
-        temp: &Temp<'_>,
-        like: &Inside,
-    ) -> Result<Vec<&'static str>, FolderError> {
+    fn take_after(&self, temp: &Temp<'_>, like: &Inside) -> Result<Vec<&'static str>, FolderError> {
         let name = like.name();
         let failed = |error: Errno| FolderError::of(&name, "looked at", error);
         let parent = like.relative.parent().unwrap_or(Path::new(""));

@@ -146,8 +146,7 @@ impl Journals {
         let id = getrandom::u64().map_err(|_| io::Error::other("no random number"))?;
         let fresh = self.0.join(format!("{id:016x}.new"));
         let path = self.0.join(format!("{id:016x}.commit"));
-        let file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
         file.write_all(&serde_json::to_vec(record)?)?;
         file.sync_all()?;
@@ -270,7 +269,9 @@ mod many {
         to.collect_seq(paths.iter().cloned().map(One))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
         Ok(Vec::<One>::deserialize(from)?.into_iter().map(|one| one.0).collect())
     }
 }
@@ -286,8 +287,11 @@ mod hex {
         hash.map(|hash| format!("{hash:?}")).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hash>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Hash>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
-        text.map(|text| Hash::from_hex(&text).ok_or_else(|| D::Error::custom("no hash"))).transpose()
+        text.map(|text| Hash::from_hex(&text).ok_or_else(|| D::Error::custom("no hash")))
+            .transpose()
     }
 }

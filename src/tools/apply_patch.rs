@@ -25,9 +25,7 @@ use crate::seat::Seat;
 use crate::seen::{Seen, Sight};
 use crate::tools::glob::BOUND;
 use crate::tools::write::WHOLE_FILE;
-use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of,
-};
+use crate::tools::{Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "apply_patch",
@@ -42,9 +40,7 @@ pub(crate) const TOOL: Tool = Tool {
         line before the place, and lines with a space, - or +). The lines of a chunk must stand \
         at one place only: give three lines of context.",
     schema: schema_of::<Args>,
-    writes: |given| {
-        given.get("patch").and_then(Value::as_str).map(paths).unwrap_or_default()
-    },
+    writes: |given| given.get("patch").and_then(Value::as_str).map(paths).unwrap_or_default(),
     call,
 };
 
@@ -58,7 +54,8 @@ struct Args {
 fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     Box::pin(async move {
         let args: Args = arguments(TOOL.name, given)?;
-        let changes = read(&args.patch).map_err(|error| Failure::new(format!("apply_patch: {error}")))?;
+        let changes =
+            read(&args.patch).map_err(|error| Failure::new(format!("apply_patch: {error}")))?;
         let (folder, seen) = (seat.folder.clone(), seat.seen.clone());
         let worked = look(TOOL.name, &cancel, BOUND, move |leash| {
             let mut plan = Plan { folder, seen, files: BTreeMap::new(), told: Vec::new() };
@@ -179,7 +176,8 @@ impl Plan {
             return Err(FolderError::Missing { path: name }.into());
         };
         let patched = apply(now, chunks).map_err(|error| {
-            let stale = one.was.is_some_and(|was| seen.sight(source.absolute(), was) == Sight::Other);
+            let stale =
+                one.was.is_some_and(|was| seen.sight(source.absolute(), was) == Sight::Other);
             no_place(&name, &error, stale)
         })?;
         let target = to.map(|to| self.file(to).map(|target| target.file.clone())).transpose()?;
@@ -205,7 +203,13 @@ impl Plan {
         Ok(())
     }
 
-    fn tell(&mut self, action: &'static str, path: String, from: Option<String>, patched: Option<&Patched>) {
+    fn tell(
+        &mut self,
+        action: &'static str,
+        path: String,
+        from: Option<String>,
+        patched: Option<&Patched>,
+    ) {
         let places = patched.map(|patched| patched.places.as_slice()).unwrap_or_default();
         self.told.push(Told {
             action,

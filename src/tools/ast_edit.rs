@@ -194,9 +194,8 @@ impl Proposal {
         let name = hits.file.name();
         let done: Rewritten = rewrite(&hits.parsed, readings, template)
             .map_err(|error| Failure::new(format!("ast_edit: {name}: {error}")))?;
-        self.left.extend(
-            done.left.iter().map(|(line, why)| (name.clone(), *line, why.to_string())),
-        );
+        self.left
+            .extend(done.left.iter().map(|(line, why)| (name.clone(), *line, why.to_string())));
         self.nested_left += done.nested_left;
         if done.replacements.is_empty() {
             return Ok(());
@@ -243,7 +242,8 @@ impl Proposal {
             self.preview.text()
         );
         if self.preview.unshown > 0 {
-            let _ = write!(text, "(and {} replacements that are not shown)\n", self.preview.unshown);
+            let _ =
+                write!(text, "(and {} replacements that are not shown)\n", self.preview.unshown);
         }
         text.push_str(&notes);
         let details = json!({
@@ -326,10 +326,8 @@ fn unfit(
     }
     let at = parsed.first_fault().unwrap_or(first);
     let line = new.get(at..).and_then(|text| text.lines().next()).unwrap_or_default();
-    let why = format!(
-        "the file would no longer parse, at `{}`",
-        crate::code::diff::clipped(line.trim())
-    );
+    let why =
+        format!("the file would no longer parse, at `{}`", crate::code::diff::clipped(line.trim()));
     Ok(Some((hits.parsed.line_of(first), why)))
 }
 

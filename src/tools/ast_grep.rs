@@ -95,8 +95,7 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
 
 /// Reads a pattern in the language of a scope.
 pub(super) fn read(tool: &str, pattern: &str, scope: &Scope) -> Result<Readings, Failure> {
-    reading::read(pattern, scope.language)
-        .map_err(|error| Failure::new(format!("{tool}: {error}")))
+    reading::read(pattern, scope.language).map_err(|error| Failure::new(format!("{tool}: {error}")))
 }
 
 struct Told<'a> {
@@ -131,8 +130,11 @@ impl Told<'_> {
             nothing::explain(self, search, leash)
         } else {
             let lines: Vec<_> = shown.iter().map(Shown::line).collect();
-            let first =
-                if shown.len() < total { format!(", the first {}", shown.len()) } else { String::new() };
+            let first = if shown.len() < total {
+                format!(", the first {}", shown.len())
+            } else {
+                String::new()
+            };
             let head = format!(
                 "{total} {} in {files} {} (read as {}){first}:",
                 plural(total, "match", "matches"),
@@ -141,9 +143,11 @@ impl Told<'_> {
             );
             clip(handles, format!("{head}\n{}", lines.join("\n"))).text
         };
-        notes.extend(others.iter().map(|(read_as, total)| {
-            format!("read as {read_as} it would match {total} more")
-        }));
+        notes.extend(
+            others
+                .iter()
+                .map(|(read_as, total)| format!("read as {read_as} it would match {total} more")),
+        );
         if chosen.iter().any(|at| search.readings.get(*at).is_some_and(|one| !one.clean)) {
             notes.push(format!(
                 "the pattern does not parse cleanly as {}: {}",
@@ -173,7 +177,9 @@ impl Told<'_> {
     fn totals(&self, chosen: &[usize]) -> (usize, usize) {
         let count = |hits: &Hits| match chosen {
             [one] => hits.counts.get(*one).copied().unwrap_or_default(),
-            many => many.iter().filter_map(|at| hits.counts.get(*at)).sum::<usize>() - twice(hits, many),
+            many => {
+                many.iter().filter_map(|at| hits.counts.get(*at)).sum::<usize>() - twice(hits, many)
+            }
         };
         let counts = self.scanned.hits.iter().map(count).filter(|count| *count > 0);
         counts.fold((0, 0), |(total, files), count| (total + count, files + 1))
@@ -195,8 +201,12 @@ impl Told<'_> {
     fn shown(&self, chosen: &[usize]) -> Vec<Shown<'_>> {
         let mut shown = Vec::new();
         for hits in &self.scanned.hits {
-            let mut these: Vec<_> =
-                hits.first.iter().filter(|(at, _)| chosen.contains(at)).map(|(_, found)| found).collect();
+            let mut these: Vec<_> = hits
+                .first
+                .iter()
+                .filter(|(at, _)| chosen.contains(at))
+                .map(|(_, found)| found)
+                .collect();
             these.sort_by_key(|found| (found.range.start, found.node));
             these.dedup_by_key(|found| found.node);
             let room = self.most - shown.len();
@@ -211,8 +221,12 @@ impl Told<'_> {
 
 /// How many nodes are matched by more than one of the readings, among those kept.
 fn twice(hits: &Hits, chosen: &[usize]) -> usize {
-    let mut nodes: Vec<_> =
-        hits.first.iter().filter(|(at, _)| chosen.contains(at)).map(|(_, found)| found.node).collect();
+    let mut nodes: Vec<_> = hits
+        .first
+        .iter()
+        .filter(|(at, _)| chosen.contains(at))
+        .map(|(_, found)| found.node)
+        .collect();
     let all = nodes.len();
     nodes.sort_unstable();
     nodes.dedup();

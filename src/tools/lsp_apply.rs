@@ -120,7 +120,9 @@ async fn find<'s>(
     }
     let offered = match titles.is_empty() {
         true => "none is offered there".to_owned(),
-        false => format!("offered are {}", titles.into_iter().take(20).collect::<Vec<_>>().join(", ")),
+        false => {
+            format!("offered are {}", titles.into_iter().take(20).collect::<Vec<_>>().join(", "))
+        }
     };
     Err(Failure::new(format!("lsp_apply: there is no action `{title}`: {offered}")))
 }

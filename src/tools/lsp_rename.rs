@@ -277,7 +277,8 @@ impl Asking<'_> {
             let file = open.path.to_str().and_then(|path| self.seat.folder.locate(path).ok());
             let other = |file: &Inside| file.absolute() != &*self.document.path;
             // All documents of a question are told as of one language.
-            let Some(file) = file.filter(other).filter(|_| open.language_id == self.server.language_id)
+            let Some(file) =
+                file.filter(other).filter(|_| open.language_id == self.server.language_id)
             else {
                 continue;
             };
@@ -297,7 +298,9 @@ pub(super) async fn planned(
     answer: &Answer,
 ) -> Result<(workspace_edit::WorkspaceEdit, Planned), Failure> {
     let edit = workspace_edit::read(&answer.value).map_err(|error| {
-        Failure::new(format!("{tool}: the server's edit is refused, and nothing was written: {error}"))
+        Failure::new(format!(
+            "{tool}: the server's edit is refused, and nothing was written: {error}"
+        ))
     })?;
     let open = server.held.server.open_documents();
     let open: Vec<PathBuf> = open.into_iter().map(|open| open.path.to_path_buf()).collect();
@@ -357,11 +360,8 @@ fn told(what: &str, planned: &Planned) -> String {
 
 /// Returns the facts of an edit.
 pub(super) fn details(planned: &Planned) -> Value {
-    let files: Vec<_> = planned
-        .edits
-        .iter()
-        .map(|(path, edits)| json!({ "path": path, "edits": edits }))
-        .collect();
+    let files: Vec<_> =
+        planned.edits.iter().map(|(path, edits)| json!({ "path": path, "edits": edits })).collect();
     let renamed: Vec<_> =
         planned.renamed.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect();
     json!({ "files": files, "edits": planned.places(), "renamed": renamed })

@@ -104,7 +104,9 @@ fn missing_language(tool: &str, folder: &Folder, start: &Inside, leash: &Leash) 
         .map(|(language, count)| format!("{} ({count})", language::id(*language)))
         .collect();
     let there = match there.is_empty() {
-        true => format!("no file there has one of the languages that are known: {}", language::ids()),
+        true => {
+            format!("no file there has one of the languages that are known: {}", language::ids())
+        }
         false => format!("files there by language: {}", there.join(", ")),
     };
     Failure::new(format!(
@@ -256,8 +258,11 @@ impl Search<'_> {
             }
         };
         worker.scanned.searched += 1;
-        let may: Vec<_> =
-            self.readings.iter().map(|reading| matching::may_match(&source.text, reading)).collect();
+        let may: Vec<_> = self
+            .readings
+            .iter()
+            .map(|reading| matching::may_match(&source.text, reading))
+            .collect();
         if !may.contains(&true) {
             return;
         }

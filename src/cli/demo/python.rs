@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::Stage;
-use super::remote::{Answer, Broken, Remote};
+use super::remote::{Broken, Remote};
 use super::show::{Line, Show};
 use crate::cli::status::{self, Paint};
 use crate::serve::http::StatusReport;
@@ -154,37 +154,22 @@ async fn round(remote: &mut Remote, subject: &Subject, shown: &Line) -> Result<(
     for action in ["hover", "definition", "references"] {
         let ask = json!({"action": action, "file": file, "line": line, "symbol": symbol});
         let answer = remote.call("lsp", ask).await?;
-        expect(&answer, answer.text.contains(symbol), action, symbol)?;
+        answer.expect(answer.text.contains(symbol), action, symbol)?;
         shown.step(&format!("{action} of {symbol}"));
     }
     let broken = format!("{text}{MISTAKE}");
     let answer = remote.call("write", json!({"path": file, "content": broken})).await?;
     let one = answer.details.get("total") == Some(&Value::from(1))
         && answer.text.contains("shelf_count") | answer.text.contains("\"int\"")
-        && freshness(&answer) == "fresh";
-    expect(&answer, one, "write with a mistake", "its one error, and no other")?;
+        && answer.freshness() == "fresh";
+    answer.expect(one, "write with a mistake", "its one error, and no other")?;
     shown.step("broken, and told so");
     let answer = remote.call("write", json!({"path": file, "content": text})).await?;
     let none =
-        answer.details.get("total") == Some(&Value::from(0)) && freshness(&answer) == "fresh";
-    expect(&answer, none, "write without it", "a fresh verdict with nothing new")?;
+        answer.details.get("total") == Some(&Value::from(0)) && answer.freshness() == "fresh";
+    answer.expect(none, "write without it", "a fresh verdict with nothing new")?;
     shown.step("mended");
     Ok(())
-}
-
-fn freshness(answer: &Answer) -> &str {
-    answer.details.get("freshness").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn expect(answer: &Answer, holds: bool, what: &str, expected: &str) -> Result<(), Broken> {
-    if holds {
-        return Ok(());
-    }
-    Err(Broken::Unexpected {
-        what: what.to_owned(),
-        expected: expected.to_owned(),
-        text: format!("{} {}", answer.text, answer.details),
-    })
 }
 
 /// What was seen of the servers while all runs lived.

@@ -50,6 +50,25 @@ pub(super) struct Answer {
     pub(super) details: Value,
 }
 
+impl Answer {
+    /// Returns the word for what the diagnostics in it are worth.
+    pub(super) fn freshness(&self) -> &str {
+        self.details.get("freshness").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Fails where what was expected of it does not hold.
+    pub(super) fn expect(&self, holds: bool, what: &str, expected: &str) -> Result<(), Broken> {
+        if holds {
+            return Ok(());
+        }
+        Err(Broken::Unexpected {
+            what: what.to_owned(),
+            expected: expected.to_owned(),
+            text: format!("{} {}", self.text, self.details),
+        })
+    }
+}
+
 impl Remote {
     /// Opens a session.
     pub(super) async fn open(client: &Client, open: &Open) -> Result<Self, Broken> {
@@ -76,6 +95,23 @@ impl Remote {
 
     /// Makes a call that must succeed.
     pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Answer, Broken> {
+        let what = format!("{tool} {arguments}");
+        match self.make(tool, arguments).await? {
+            (false, answer) => Ok(answer),
+            (true, Answer { text, .. }) => Err(Broken::Failed { what, text }),
+        }
+    }
+
+    /// Makes a call that must be refused.
+    pub(super) async fn refused(&mut self, tool: &str, arguments: Value) -> Result<Answer, Broken> {
+        let what = format!("{tool} {arguments}");
+        let (refused, answer) = self.make(tool, arguments).await?;
+        answer.expect(refused, &what, "a refusal")?;
+        Ok(answer)
+    }
+
+    /// Makes a call, and says whether it failed.
+    async fn make(&mut self, tool: &str, arguments: Value) -> Result<(bool, Answer), Broken> {
         self.last += 1;
         let what = format!("{tool} {arguments}");
         let line = json!({"id": self.last, "call": tool, "arguments": arguments});
@@ -92,12 +128,11 @@ impl Remote {
         let blocks = answer.pointer("/result/content").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        if answer.pointer("/result/is_error") != Some(&Value::Bool(false)) {
-            let refused = answer.pointer("/error/message").and_then(Value::as_str);
-            return Err(Broken::Failed { what, text: text + refused.unwrap_or_default() });
-        }
+        let failed = answer.pointer("/result/is_error") != Some(&Value::Bool(false));
+        let refused = answer.pointer("/error/message").and_then(Value::as_str);
+        let text = text + refused.unwrap_or_default();
         let details = answer.pointer("/result/details").cloned().unwrap_or_default();
-        Ok(Answer { text, details })
+        Ok((failed, Answer { text, details }))
     }
 
     /// Ends the session and waits until the daemon has ended its run.

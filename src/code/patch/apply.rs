@@ -55,15 +55,21 @@ pub(crate) struct Patched {
 /// Why a chunk has no place. Chunks count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoPlace {
-    #[error("chunk {chunk}: its lines stand {count} times, at lines {lines}: add lines around it, or `@@` with a line before it")]
+    #[error(
+        "chunk {chunk}: its lines stand {count} times, at lines {lines}: add lines around it, or `@@` with a line before it"
+    )]
     Ambiguous { chunk: usize, count: usize, lines: String },
     #[error("chunk {chunk}: no line is `{context}`, which its `@@` names{behind}")]
     NoContext { chunk: usize, context: String, behind: &'static str },
     #[error("chunk {chunk}: its lines stand nowhere{behind}; {nearest}")]
     Nowhere { chunk: usize, behind: &'static str, nearest: String },
-    #[error("chunk {chunk}: its lines stand at line {line}, before the place of the chunk before it: put the chunks in the order of the file")]
+    #[error(
+        "chunk {chunk}: its lines stand at line {line}, before the place of the chunk before it: put the chunks in the order of the file"
+    )]
     Before { chunk: usize, line: usize },
-    #[error("chunk {chunk}: its lines stand at line {line}, and not at the end of the file as `*** End of File` says")]
+    #[error(
+        "chunk {chunk}: its lines stand at line {line}, and not at the end of the file as `*** End of File` says"
+    )]
     NotAtEnd { chunk: usize, line: usize },
 }
 
@@ -289,7 +295,10 @@ fn place(
         let from = starts.iter().min().copied().unwrap_or_default();
         let all = match degree {
             2 => indented(text, old, from),
-            _ => matches_at(text, old, from, test).into_iter().map(|at| (at, ignored.clone())).collect(),
+            _ => matches_at(text, old, from, test)
+                .into_iter()
+                .map(|at| (at, ignored.clone()))
+                .collect(),
         };
         let end = text.lines.len().saturating_sub(old.len());
         let found: Vec<_> = if chunk.at_end {
@@ -377,12 +386,15 @@ fn nearest(text: &Text<'_>, old: &[&[u8]]) -> String {
         lines.filter(|(line, wanted)| line.trim_ascii() == wanted.trim_ascii()).count()
     };
     // The first of equal ones.
-    let best = (0..text.lines.len()).map(|at| (agrees(at), at)).reduce(|best, next| {
-        if next.0 > best.0 { next } else { best }
-    });
+    let best = (0..text.lines.len())
+        .map(|at| (agrees(at), at))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best });
     let Some((1.., at)) = best else {
         let first = old.iter().find(|line| !line.trim_ascii().is_empty()).copied();
-        return format!("no line of it is in the file, its first is `{}`", visible(first.unwrap_or_default()));
+        return format!(
+            "no line of it is in the file, its first is `{}`",
+            visible(first.unwrap_or_default())
+        );
     };
     let lines = (at..).zip(old);
     let differs = lines

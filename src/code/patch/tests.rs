@@ -9,7 +9,8 @@ fn patch(body: &str) -> String {
 
 /// Applies chunks to a text and returns it with what was ignored.
 fn patched(text: &str, chunks: &str) -> Result<(String, Vec<String>), String> {
-    let read = read(&patch(&format!("*** Update File: f\n{chunks}"))).map_err(|error| error.to_string())?;
+    let read = read(&patch(&format!("*** Update File: f\n{chunks}")))
+        .map_err(|error| error.to_string())?;
     let [Change::Update { chunks, .. }] = read.as_slice() else { panic!("{read:?}") };
     let done = apply(text.as_bytes(), chunks).map_err(|error| error.to_string())?;
     let ignored = done.places.iter().filter_map(|(_, ignored)| ignored.as_ref());
@@ -26,7 +27,9 @@ fn refused(text: &str, chunks: &str) -> String {
 
 #[test]
 fn a_patch_is_read_with_its_leniencies() {
-    let plain = patch("*** Add File: a\n+x\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n@@ fn f\n k\n-o\n+n");
+    let plain = patch(
+        "*** Add File: a\n+x\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n@@ fn f\n k\n-o\n+n",
+    );
     let changes = read(&plain).unwrap();
     assert_eq!(
         changes,
@@ -81,7 +84,11 @@ fn chunks_go_where_their_lines_stand() {
     becomes("a\n", "@@\n+b", "a\nb\n");
     becomes("", "@@\n+b", "b\n");
     becomes("f\n x\ng\n x\n", "@@ g\n- x\n+ y", "f\n x\ng\n y\n");
-    becomes("class A\n f\n  x\nclass B\n f\n  x\n", "@@ class B\n@@ f\n-  x\n+  y", "class A\n f\n  x\nclass B\n f\n  y\n");
+    becomes(
+        "class A\n f\n  x\nclass B\n f\n  x\n",
+        "@@ class B\n@@ f\n-  x\n+  y",
+        "class A\n f\n  x\nclass B\n f\n  y\n",
+    );
     becomes("x\na\nx\n", "@@\n-x\n+y\n*** End of File", "x\na\ny\n");
     becomes("f\ng\n", "@@ f\n+new", "f\nnew\ng\n");
     becomes("a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c", "a\nc\n");
@@ -108,9 +115,19 @@ fn what_is_ignored_is_told_and_nothing_else_is() {
         assert!(ignored.len() == 1 && ignored[0].contains(word), "{ignored:?}");
     };
     with("a  \nb\n", "@@\n a\n-b\n+c", "a  \nc\n", "ends of lines");
-    with("    if x:\n        y\n", "@@\n if x:\n-    y\n+    z", "    if x:\n        z\n", "indentation");
+    with(
+        "    if x:\n        y\n",
+        "@@\n if x:\n-    y\n+    z",
+        "    if x:\n        z\n",
+        "indentation",
+    );
     with("if x:\n\ty\n", "@@\n-\tif x:\n-\t\ty\n+\tif z:\n+\t\tw", "if z:\n\tw\n", "indentation");
-    with("say(\u{201c}a\u{201d})\nb\n", "@@\n say(\"a\")\n-b\n+c", "say(\u{201c}a\u{201d})\nc\n", "typographic");
+    with(
+        "say(\u{201c}a\u{201d})\nb\n",
+        "@@\n say(\"a\")\n-b\n+c",
+        "say(\u{201c}a\u{201d})\nc\n",
+        "typographic",
+    );
     // Neither other words nor an indentation that is not that of all lines.
     assert!(refused("  a\n   b\n", "@@\n-a\n-b\n+c").contains("its lines stand nowhere"));
     assert!(refused("foo(a)\n", "@@\n-foo(b)\n+c").contains("stand nowhere"));

@@ -300,13 +300,16 @@ const CSS: &[Context] = &[
     at("as a value", "a { b: ", "; }"),
 ];
 
-const JSON: &[Context] =
-    &[at("as an entry", "{ ", " }"), at("as an element", "[ ", " ]")];
+const JSON: &[Context] = &[at("as an entry", "{ ", " }"), at("as an element", "[ ", " ]")];
 
-const NIX: &[Context] =
-    &[at("as a binding", "{ ", " }"), at("as a binding", "{ ", "; }"), at("as a formal", "{ ", " }: x")];
+const NIX: &[Context] = &[
+    at("as a binding", "{ ", " }"),
+    at("as a binding", "{ ", "; }"),
+    at("as a formal", "{ ", " }: x"),
+];
 
-const HCL: &[Context] = &[at("as an attribute", "a {\n", "\n}\n"), at("in an expression", "a = ", "\n")];
+const HCL: &[Context] =
+    &[at("as an attribute", "a {\n", "\n}\n"), at("in an expression", "a = ", "\n")];
 
 const HTML: &[Context] = &[at("as an attribute", "<a ", "></a>")];
 
@@ -316,10 +319,8 @@ const HASKELL: &[Context] = &[
     at("as a statement", "f = do\n  ", "\n"),
 ];
 
-const ELIXIR: &[Context] = &[
-    at("as a statement", "def f do\n", "\nend\n"),
-    head("as a head", "", " do\nend\n"),
-];
+const ELIXIR: &[Context] =
+    &[at("as a statement", "def f do\n", "\nend\n"), head("as a head", "", " do\nend\n")];
 
 const YAML: &[Context] = &[at("as an element", "- ", "\n"), at("as a value", "a: ", "\n")];
 

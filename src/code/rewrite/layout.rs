@@ -188,7 +188,8 @@ impl<'a> Writer<'a> {
         if let Some(before) = text.strip_suffix(',') {
             let length = before.len();
             self.out.text.truncate(length);
-        } else if text.ends_with('\n') && matches!(next, Some(Piece::Text(next)) if next.starts_with('\n'))
+        } else if text.ends_with('\n')
+            && matches!(next, Some(Piece::Text(next)) if next.starts_with('\n'))
         {
             // Its line would be blank.
             let length = text.trim_end_matches(['\n', '\r']).len();

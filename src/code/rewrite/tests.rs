@@ -7,7 +7,12 @@ use crate::code::parse::parse;
 use crate::code::reading;
 
 /// Rewrites a text as `ast_edit` would: `Err` for what is refused before it begins.
-fn run(language: L, pattern: &str, template: &str, text: &str) -> Result<(String, Rewritten), String> {
+fn run(
+    language: L,
+    pattern: &str,
+    template: &str,
+    text: &str,
+) -> Result<(String, Rewritten), String> {
     let readings = reading::read(pattern, language).map_err(|error| error.to_string())?;
     let template_text = template;
     let template = Template::read(template_text);
@@ -131,7 +136,13 @@ fn row_8_separators_of_lists_are_neither_doubled_nor_left() {
 fn row_9_a_comment_is_not_lost() {
     leaves(L::JavaScript, "foo($A, $B)", "bar($B, $A)", "foo(1, /* keep */ 2);\n", Left::Comment);
     becomes(L::JavaScript, "foo($A, $B)", "bar($B, $A)", "foo(1, 2); // c\n", "bar(2, 1); // c\n");
-    becomes(L::JavaScript, "foo($$$A)", "bar($$$A)", "foo(1, /* keep */ 2);\n", "bar(1, /* keep */ 2);\n");
+    becomes(
+        L::JavaScript,
+        "foo($$$A)",
+        "bar($$$A)",
+        "foo(1, /* keep */ 2);\n",
+        "bar(1, /* keep */ 2);\n",
+    );
 }
 
 #[test]

@@ -91,8 +91,14 @@ fn every_kind_of_step_is_made() {
     let names: Vec<_> = tree.iter().map(|(name, text)| format!("{name}={text}")).collect();
     assert_eq!(
         names,
-        ["a.txt=a new", "b=(folder)", "b/b.txt=b new", "new=(folder)", "new/deep=(folder)",
-         "new/deep/d.txt=d new"]
+        [
+            "a.txt=a new",
+            "b=(folder)",
+            "b/b.txt=b new",
+            "new=(folder)",
+            "new/deep=(folder)",
+            "new/deep/d.txt=d new"
+        ]
     );
     assert_eq!(ground.journals_left(), 0);
 }

@@ -64,7 +64,10 @@ async fn one_error_leaves_every_byte_as_it_was() {
     ] {
         let text = bench.fails(&TOOL, patch(&format!("{good}{bad}"))).await;
         assert!(text.contains(word), "{bad}: {text}");
-        assert_eq!((bench.content("a.py"), bench.content("b.py")), ("x = 1\n".into(), "y = 1\n".into()));
+        assert_eq!(
+            (bench.content("a.py"), bench.content("b.py")),
+            ("x = 1\n".into(), "y = 1\n".into())
+        );
     }
 }
 
@@ -86,12 +89,16 @@ async fn a_file_that_stands_twice_is_changed_twice() {
     let bench = bench();
     bench.put("a", "1\n2\n3\n");
     bench
-        .done(&TOOL, patch("*** Update File: a\n@@\n-1\n+one\n*** Update File: a\n@@\n one\n-2\n+two"))
+        .done(
+            &TOOL,
+            patch("*** Update File: a\n@@\n-1\n+one\n*** Update File: a\n@@\n one\n-2\n+two"),
+        )
         .await;
     assert_eq!(bench.content("a"), "one\ntwo\n3\n");
     bench.done(&TOOL, patch("*** Delete File: a\n*** Add File: a\n+new")).await;
     assert_eq!(bench.content("a"), "new\n");
-    let text = bench.done(&TOOL, patch("*** Update File: a\n*** Move to: ./a\n@@\n-new\n+newer")).await;
+    let text =
+        bench.done(&TOOL, patch("*** Update File: a\n*** Move to: ./a\n@@\n-new\n+newer")).await;
     assert_eq!(text, "M a (+1 -1, line 1)");
     let text = bench.done(&TOOL, patch("*** Add File: a\n+newer")).await;
     assert!(text.contains("nothing was written"), "{text}");
@@ -105,7 +112,10 @@ async fn what_was_not_exact_is_told() {
         .call(&TOOL, patch("*** Update File: a.py\n@@\n def f():\n-    return 1\n+    return 2"))
         .await
         .unwrap();
-    assert!(text.contains("chunk 1 was matched ignoring white space at the ends of lines"), "{text}");
+    assert!(
+        text.contains("chunk 1 was matched ignoring white space at the ends of lines"),
+        "{text}"
+    );
     assert_eq!(details["ignored"].as_array().unwrap().len(), 1);
 }
 

@@ -20,12 +20,18 @@ fn edit(pattern: &str, rewrite: &str, language: &str) -> Value {
 async fn a_rewrite_is_proposed_and_nothing_is_written() {
     let bench = bench();
     for file in 0..4 {
-        bench.put(&format!("{file}.dart"), "void f() {\n  dispose(a);\n  dispose(b);\n  dispose(c);\n}\n");
+        bench.put(
+            &format!("{file}.dart"),
+            "void f() {\n  dispose(a);\n  dispose(b);\n  dispose(c);\n}\n",
+        );
     }
     let (text, details) =
         bench.call(&TOOL, edit("dispose($X)", "$X.dispose()", "dart")).await.unwrap();
     assert!(text.starts_with("(proposed) 12 replacements in 4 files, read as "), "{text}");
-    assert!(text.contains("nothing is written yet: call resolve with edit_id \"edit_1\""), "{text}");
+    assert!(
+        text.contains("nothing is written yet: call resolve with edit_id \"edit_1\""),
+        "{text}"
+    );
     assert!(text.contains("--- 0.dart\n@@ line 2 @@\n-  dispose(a);\n+  a.dispose();\n"), "{text}");
     assert_eq!(
         (&details["edit_id"], &details["files"], &details["replacements"]),
@@ -38,7 +44,10 @@ async fn a_rewrite_is_proposed_and_nothing_is_written() {
     let accept = json!({"edit_id": "edit_1", "action": "accept"});
     let text = bench.done(&resolve::TOOL, accept).await;
     assert!(text.starts_with("applied edit_1: 12 replacements in 4 files\nM 0.dart\n"), "{text}");
-    assert_eq!(bench.content("3.dart"), "void f() {\n  a.dispose();\n  b.dispose();\n  c.dispose();\n}\n");
+    assert_eq!(
+        bench.content("3.dart"),
+        "void f() {\n  a.dispose();\n  b.dispose();\n  c.dispose();\n}\n"
+    );
     assert!(!bench.table.snapshot().iter().any(|row| row.name == "edit_1"));
 }
 
@@ -60,12 +69,19 @@ async fn what_would_be_lost_is_left_out_and_told() {
     let bench = bench();
     bench.put("a.js", "foo(1, /* keep */ 2);\nfoo(1, 2);\n");
     bench.put("b.js", "x = foo(1, 2) + 1;\n");
-    let (text, details) = bench.call(&TOOL, edit("foo($A, $B)", "bar($B, $A)", "js")).await.unwrap();
+    let (text, details) =
+        bench.call(&TOOL, edit("foo($A, $B)", "bar($B, $A)", "js")).await.unwrap();
     assert!(text.starts_with("(proposed) 2 replacements in 2 files"), "{text}");
-    assert!(text.contains("left out, 1: a.js:1: holds a comment that the rewrite would drop"), "{text}");
+    assert!(
+        text.contains("left out, 1: a.js:1: holds a comment that the rewrite would drop"),
+        "{text}"
+    );
     assert_eq!(details["left_out_total"], 1);
     let refused = bench.fails(&TOOL, edit("foo($A, $B)", "bar(", "js")).await;
-    assert!(refused.contains("nothing was staged") && refused.contains("would no longer parse"), "{refused}");
+    assert!(
+        refused.contains("nothing was staged") && refused.contains("would no longer parse"),
+        "{refused}"
+    );
     let refused = bench.fails(&TOOL, edit("foo($A)", "bar($C)", "js")).await;
     assert!(refused.contains("uses $C"), "{refused}");
     let refused = bench.fails(&TOOL, edit("nowhere($A)", "bar($A)", "js")).await;

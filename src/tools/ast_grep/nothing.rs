@@ -71,16 +71,16 @@ fn words(told: &Told<'_>, search: &Search<'_>) -> Vec<String> {
             "{together} {} all of its words, though not in this shape",
             super::plural(together, "file holds", "files hold")
         ));
-        lines.extend(near.map(|(name, (line, text))| format!("the nearest: {name}:{line}: {text}")));
+        lines
+            .extend(near.map(|(name, (line, text))| format!("the nearest: {name}:{line}: {text}")));
     }
     lines
 }
 
 /// The line with the most of a pattern's words.
 fn line_with(text: &str, reading: &Reading) -> Option<(usize, String)> {
-    let words = |line: &str| {
-        reading.literals.iter().filter(|word| line.contains(word.as_str())).count()
-    };
+    let words =
+        |line: &str| reading.literals.iter().filter(|word| line.contains(word.as_str())).count();
     let lines = text.lines().enumerate().map(|(at, line)| (words(line), at, line));
     // The first of equal ones.
     let best = lines.reduce(|best, next| if next.0 > best.0 { next } else { best })?;

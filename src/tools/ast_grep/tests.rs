@@ -30,7 +30,8 @@ async fn a_repeated_metavariable_is_the_same_code() {
 async fn the_same_code_ignores_white_space_and_comments() {
     let bench = bench();
     bench.put("a.js", "f(a + b, a+b);\nf(g(1, /* c */ 2), g(1,2));\nf(a, b);\n");
-    let (_, details) = bench.call(&TOOL, json!({"pattern": "f($A, $A)", "path": "a.js"})).await.unwrap();
+    let (_, details) =
+        bench.call(&TOOL, json!({"pattern": "f($A, $A)", "path": "a.js"})).await.unwrap();
     assert_eq!(details["total"], 2);
 }
 
@@ -53,9 +54,16 @@ async fn nothing_found_is_explained() {
     bench.put("b.py", "x = 1\n");
     bench.put(".gitignore", "hidden.py\n");
     let asked = async |arguments| bench.done(&TOOL, arguments).await;
-    let text = asked(json!({"pattern": "import $A from \"c\"", "path": "src", "language": "js"})).await;
-    assert!(text.starts_with("no match of `import $A from \"c\"` in src: searched 1 javascript file"), "{text}");
-    assert!(text.contains("left aside it would match 1, the first: src/a.js:1: import a"), "{text}");
+    let text =
+        asked(json!({"pattern": "import $A from \"c\"", "path": "src", "language": "js"})).await;
+    assert!(
+        text.starts_with("no match of `import $A from \"c\"` in src: searched 1 javascript file"),
+        "{text}"
+    );
+    assert!(
+        text.contains("left aside it would match 1, the first: src/a.js:1: import a"),
+        "{text}"
+    );
     let text = asked(json!({"pattern": "zfree($A)", "language": "python"})).await;
     assert!(text.contains("in no file there is `zfree`"), "{text}");
     let text = asked(json!({"pattern": "foo($A)", "language": "rust"})).await;
@@ -70,7 +78,10 @@ async fn what_cannot_be_asked_is_an_error_and_no_empty_answer() {
     bench.put("a.py", "x = 1\n");
     let fails = async |arguments| bench.fails(&TOOL, arguments).await;
     let missing = fails(json!({"pattern": "$X"})).await;
-    assert!(missing.contains("`language` is missing") && missing.contains("python (1)"), "{missing}");
+    assert!(
+        missing.contains("`language` is missing") && missing.contains("python (1)"),
+        "{missing}"
+    );
     let unknown = fails(json!({"pattern": "$X", "language": "pyton"})).await;
     assert!(unknown.contains("did you mean `python`?"), "{unknown}");
     let nowhere = fails(json!({"pattern": "$X", "language": "python", "path": "nowhere"})).await;
@@ -84,7 +95,9 @@ async fn what_cannot_be_asked_is_an_error_and_no_empty_answer() {
         let text = fails(json!({"pattern": pattern, "language": "python"})).await;
         assert!(text.contains(word), "{pattern}: {text}");
     }
-    assert!(fails(json!({"pattern": "x", "path": "../x.py"})).await.contains("outside the work folder"));
+    assert!(
+        fails(json!({"pattern": "x", "path": "../x.py"})).await.contains("outside the work folder")
+    );
 }
 
 #[tokio::test]

@@ -89,7 +89,11 @@ pub(super) async fn answer(
     Ok(asked.finish(text, with(details, about)))
 }
 
-pub(in crate::tools) fn spotted(document: &Document, name: &str, place: &Place) -> Result<Spotted, Failure> {
+pub(in crate::tools) fn spotted(
+    document: &Document,
+    name: &str,
+    place: &Place,
+) -> Result<Spotted, Failure> {
     let lines = Lines::new(&document.text);
     // What follows the last line end is no line to a reader.
     let after_end = document.text.is_empty() || document.text.ends_with(['\n', '\r']);

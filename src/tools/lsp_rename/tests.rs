@@ -112,8 +112,12 @@ async fn a_symbol_that_cannot_be_renamed_says_why() {
     assert!(bench.fails(&TOOL, asked()).await.contains("not here"));
     prepared(&bench, Value::Null);
     assert!(bench.fails(&TOOL, asked()).await.contains("has no edit"));
-    for (name, word) in [("1bad", "is no name in python"), ("class", "is no name in python"),
-                         ("a b", "give one word"), ("area", "is the name that it has")] {
+    for (name, word) in [
+        ("1bad", "is no name in python"),
+        ("class", "is no name in python"),
+        ("a b", "give one word"),
+        ("area", "is the name that it has"),
+    ] {
         let mut asked = asked();
         asked["new_name"] = json!(name);
         assert!(bench.fails(&TOOL, asked).await.contains(word), "{name}");
@@ -125,10 +129,13 @@ async fn what_is_to_be_confirmed_is_staged() {
     let bench = bench();
     let mut change = edit(0, 4, 8);
     change["annotationId"] = json!("c");
-    prepared(&bench, json!({
-        "documentChanges": [document(&bench, "a.py", json!([change]))],
-        "changeAnnotations": {"c": {"label": "in comments", "needsConfirmation": true}},
-    }));
+    prepared(
+        &bench,
+        json!({
+            "documentChanges": [document(&bench, "a.py", json!([change]))],
+            "changeAnnotations": {"c": {"label": "in comments", "needsConfirmation": true}},
+        }),
+    );
     let (text, details) = bench.call(&TOOL, asked()).await.unwrap();
     assert!(text.contains("the server asks to look at it first: in comments"), "{text}");
     assert_eq!(bench.content("a.py"), "def area(r):\n    return r\n");

@@ -33,7 +33,10 @@ async fn one_file_that_changed_refuses_all_and_drops_the_edit() {
          and stage it anew"
     );
     assert_eq!(failure.details["moved"], json!(["b.js has changed"]));
-    assert_eq!((bench.content("a.js"), bench.content("b.js")), ("foo(1);\n".into(), "foo(3);\n".into()));
+    assert_eq!(
+        (bench.content("a.js"), bench.content("b.js")),
+        ("foo(1);\n".into(), "foo(3);\n".into())
+    );
     let again = bench.fails(&TOOL, accept("edit_1")).await;
     assert!(again.contains("edit_1 was refused and dropped"), "{again}");
 }
