@@ -53,11 +53,7 @@ fn adopt(root: &Root, at: usize) -> Node<'_, Tree> {
 }
 
 /// Visits every match, in the order of the text, nested ones as well.
-pub(crate) fn each(
-    parsed: &Arc<Parsed>,
-    reading: &Reading,
-    mut visit: impl FnMut(&Arc<Parsed>, Match<'_, '_>),
-) {
+pub(crate) fn each(parsed: &Arc<Parsed>, reading: &Reading, mut visit: impl FnMut(Match<'_, '_>)) {
     let wanted = match &reading.pattern.node {
         PatternNode::MetaVar { .. } => None,
         PatternNode::Terminal { kind_id, .. } | PatternNode::Internal { kind_id, .. } => {
@@ -76,7 +72,7 @@ pub(crate) fn each(
             commented.then(|| reading.pattern.match_node(adopt(blind, at))).flatten()
         });
         if let Some(found) = found {
-            visit(parsed, Match { at, found, pattern: &reading.pattern });
+            visit(Match { at, found, pattern: &reading.pattern });
         }
     }
 }
@@ -89,6 +85,11 @@ pub(crate) struct Match<'t, 'p> {
 }
 
 impl Match<'_, '_> {
+    /// Returns the node's place in the walk.
+    pub(crate) fn node(&self) -> usize {
+        self.at
+    }
+
     /// Takes it out of the tree.
     pub(crate) fn found(&self) -> Found {
         let env = self.found.get_env();
@@ -120,7 +121,7 @@ impl Match<'_, '_> {
 /// Returns all matches of a reading.
 pub(crate) fn all(parsed: &Arc<Parsed>, reading: &Reading) -> Vec<Found> {
     let mut all = Vec::new();
-    each(parsed, reading, |_, found| all.push(found.found()));
+    each(parsed, reading, |found| all.push(found.found()));
     all
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn read(source: &str) -> Result<Vec<Change>, BadPatch> {
     let mut lines = lines.as_slice();
     match lines.first() {
         Some((_, first)) if first.trim() == "*** Begin Patch" => {
-            lines = lines.get(1..).unwrap_or_default()
+            lines = lines.get(1..).unwrap_or_default();
         }
         first => {
             let first = first.map_or("", |(_, first)| first);

@@ -7,6 +7,7 @@
 //! more also where a comma stands beside it, and `$$$NAME;` is a list of statements.
 
 mod contexts;
+mod pattern;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use ast_grep_core::{Pattern, PatternError};
 use ast_grep_language::SupportLang;
 
 use self::contexts::{Context, contexts};
+use self::pattern::{collect, kind_of, lift, loosen, shape};
 use super::parse::{ParseError, parse};
 use super::tree::{Parsed, Tree, TreeNode};
 use super::{explain, matching, template};
@@ -148,7 +150,7 @@ pub(crate) fn read(source: &str, language: SupportLang) -> Result<Readings, BadP
                 continue;
             }
             // Read the same where it does parse: a piece need not parse as a whole file.
-            match plain.as_mut().filter(|plain| self::shape(&plain.pattern.node) == shape) {
+            match plain.as_mut().filter(|plain| pattern::shape(&plain.pattern.node) == shape) {
                 Some(plain) => plain.clean = true,
                 None => others.push(read),
             }
@@ -285,61 +287,12 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit()
 }
 
-/// Turns a statement that is only `$$$B;` into the list itself.
-fn lift(node: &mut PatternNode) -> bool {
-    let PatternNode::Internal { children, .. } = node else { return false };
-    if let [
-        PatternNode::MetaVar { meta_var: MetaVariable::MultiCapture(_) | MetaVariable::Multiple },
-        PatternNode::Terminal { text, is_named: false, .. },
-    ] = children.as_slice()
-        && text == ";"
-    {
-        *node = children.swap_remove(0);
-        return true;
-    }
-    children.iter_mut().fold(false, |lifted, child| lift(child) | lifted)
-}
-
-/// Drops the commas beside a list: there are none where the list is empty.
-fn loosen(node: &mut PatternNode) {
-    let PatternNode::Internal { children, .. } = node else { return };
-    children.iter_mut().for_each(loosen);
-    let list = |node: Option<&PatternNode>| {
-        matches!(
-            node,
-            Some(PatternNode::MetaVar {
-                meta_var: MetaVariable::MultiCapture(_) | MetaVariable::Multiple
-            })
-        )
-    };
-    let comma = |node: &PatternNode| matches!(node, PatternNode::Terminal { text, is_named: false, .. } if text == ",");
-    let mut at = 0;
-    while at < children.len() {
-        // One after a list is passed over by the matcher itself.
-        let before_list = list(children.get(at + 1));
-        if before_list && children.get(at).is_some_and(comma) {
-            children.remove(at);
-        } else {
-            at += 1;
-        }
-    }
-}
-
 fn with_lists(pattern: &Pattern, bare: &Parsed) -> Option<Reading> {
     let mut pattern = pattern.clone();
     lift(&mut pattern.node).then(|| {
         let kind = kind_of(&pattern.node, bare);
         Reading::new(pattern, kind, Some("with `$$$NAME;` as a list of statements"), true)
     })
-}
-
-fn kind_of(node: &PatternNode, parsed: &Parsed) -> String {
-    let id = match node {
-        PatternNode::MetaVar { .. } => return "any node".to_owned(),
-        PatternNode::Terminal { kind_id, .. } | PatternNode::Internal { kind_id, .. } => *kind_id,
-    };
-    let node = parsed.root().walk().find(|node| node.kind_id() == id);
-    node.map_or_else(|| "ERROR".to_owned(), |node| node.kind_name().to_owned())
 }
 
 impl Reading {
@@ -365,37 +318,6 @@ impl Reading {
         match self.place {
             Some(place) => format!("{} ({place})", self.kind),
             None => self.kind.clone(),
-        }
-    }
-}
-
-/// Only named leaves are compared by text; what has no name goes by kind alone, and
-/// `# define` is of the kind `#define`.
-fn collect<'p>(node: &'p PatternNode, literals: &mut Vec<String>, names: &mut Vec<&'p str>) {
-    match node {
-        PatternNode::Terminal { text, is_named: true, .. } => {
-            if !text.is_empty() && !literals.contains(text) {
-                literals.push(text.clone());
-            }
-        }
-        PatternNode::Internal { children, .. } => {
-            children.iter().for_each(|child| collect(child, literals, names));
-        }
-        PatternNode::MetaVar {
-            meta_var: MetaVariable::Capture(name, _) | MetaVariable::MultiCapture(name),
-        } => names.push(name),
-        PatternNode::Terminal { .. } | PatternNode::MetaVar { .. } => {}
-    }
-}
-
-/// Tells readings apart: kinds and texts, in order.
-fn shape(node: &PatternNode) -> String {
-    match node {
-        PatternNode::MetaVar { meta_var } => format!("{meta_var:?}"),
-        PatternNode::Terminal { text, kind_id, .. } => format!("{kind_id}:{text}"),
-        PatternNode::Internal { kind_id, children } => {
-            let children: Vec<_> = children.iter().map(shape).collect();
-            format!("{kind_id}({})", children.join(" "))
         }
     }
 }

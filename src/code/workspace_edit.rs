@@ -193,6 +193,7 @@ mod tests {
         json!({"range": range(from, to), "newText": text})
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "written where it is passed")]
     fn put(text: &str, edits: Value) -> Result<String, BadEdit> {
         applied(text, &text_edits(&edits)?, Encoding::Utf16)
     }

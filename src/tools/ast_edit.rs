@@ -243,7 +243,7 @@ impl Proposal {
         );
         if self.preview.unshown > 0 {
             let _ =
-                write!(text, "(and {} replacements that are not shown)\n", self.preview.unshown);
+                writeln!(text, "(and {} replacements that are not shown)", self.preview.unshown);
         }
         text.push_str(&notes);
         let details = json!({

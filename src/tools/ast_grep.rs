@@ -19,6 +19,7 @@ use crate::code::language;
 use crate::code::matching::Found;
 use crate::code::reading::{self, Reading, Readings};
 use crate::folder::disk::{Leash, look};
+use crate::folder::walk::Walked;
 use crate::handles::OutputHandles;
 use crate::handles::capture::clip;
 use crate::seat::Seat;
@@ -108,33 +109,21 @@ struct Told<'a> {
 
 impl Told<'_> {
     fn outcome(&self, handles: &OutputHandles, search: &Search<'_>, leash: &Leash) -> Outcome {
-        let mut notes = left_out(TOOL.name, &self.scope.walked)?;
-        let cut = crate::folder::walk::Walked { cut: self.scanned.cut, ..Default::default() };
-        notes.extend(left_out(TOOL.name, &cut)?);
-        notes.extend(self.scanned.notes());
         let counts = self.scanned.counts(search.readings.len());
         let chosen = self.readings.chosen(&counts, false);
         let shown = self.shown(&chosen);
         let (total, files) = self.totals(&chosen);
-        let complete = self.scanned.cut.is_none()
-            && self.scope.walked.cut.is_none()
-            && self.scope.walked.unreadable == 0
-            && self.scanned.skipped.is_empty();
-        let read_as: Vec<_> = chosen
-            .iter()
-            .filter_map(|at| search.readings.get(*at))
-            .map(|reading| reading.words())
-            .collect();
+        let words = |at: &usize| search.readings.get(*at).map(|reading| reading.words());
+        let read_as: Vec<_> = chosen.iter().filter_map(words).collect();
         let others = self.others(&chosen, &counts, search.readings);
         let mut text = if total == 0 {
             nothing::explain(self, search, leash)
         } else {
-            let lines: Vec<_> = shown.iter().map(Shown::line).collect();
-            let first = if shown.len() < total {
-                format!(", the first {}", shown.len())
-            } else {
-                String::new()
+            let first = match shown.len() < total {
+                true => format!(", the first {}", shown.len()),
+                false => String::new(),
             };
+            let lines: Vec<_> = shown.iter().map(Shown::line).collect();
             let head = format!(
                 "{total} {} in {files} {} (read as {}){first}:",
                 plural(total, "match", "matches"),
@@ -143,19 +132,7 @@ impl Told<'_> {
             );
             clip(handles, format!("{head}\n{}", lines.join("\n"))).text
         };
-        notes.extend(
-            others
-                .iter()
-                .map(|(read_as, total)| format!("read as {read_as} it would match {total} more")),
-        );
-        if chosen.iter().any(|at| search.readings.get(*at).is_some_and(|one| !one.clean)) {
-            notes.push(format!(
-                "the pattern does not parse cleanly as {}: {}",
-                language::id(self.scope.language),
-                self.readings.fault.as_deref().unwrap_or("a piece of it is missing")
-            ));
-        }
-        for note in notes {
+        for note in self.notes(&chosen, &others, search.readings)? {
             text.push_str(&format!("\n({note})"));
         }
         let others: Vec<_> = others
@@ -165,22 +142,53 @@ impl Told<'_> {
         let details = json!({
             "matches": shown.iter().map(Shown::detail).collect::<Vec<_>>(),
             "total": total, "shown": shown.len(), "files_matched": files,
-            "files_searched": self.scanned.searched, "complete": complete,
+            "files_searched": self.scanned.searched, "complete": self.complete(),
             "read_as": read_as, "other_readings": others,
             "skipped": self.scanned.skipped.len(),
         });
         Ok(Output::text(text, details))
     }
 
-    /// Of one file: how many nodes the chosen readings match. The same node may be
-    /// matched by two.
+    /// Was everything looked at.
+    fn complete(&self) -> bool {
+        let walked = &self.scope.walked;
+        self.scanned.cut.or(walked.cut).is_none()
+            && walked.unreadable == 0
+            && self.scanned.skipped.is_empty()
+    }
+
+    fn notes(
+        &self,
+        chosen: &[usize],
+        others: &[(String, usize)],
+        readings: &[&Reading],
+    ) -> Result<Vec<String>, Failure> {
+        let mut notes = left_out(TOOL.name, &self.scope.walked)?;
+        if self.scope.walked.cut.is_none() {
+            notes.extend(left_out(
+                TOOL.name,
+                &Walked { cut: self.scanned.cut, ..Walked::default() },
+            )?);
+        }
+        notes.extend(self.scanned.notes());
+        notes.extend(
+            others
+                .iter()
+                .map(|(read_as, total)| format!("read as {read_as} it would match {total} more")),
+        );
+        if chosen.iter().any(|at| readings.get(*at).is_some_and(|reading| !reading.clean)) {
+            notes.push(format!(
+                "the pattern does not parse cleanly as {}: {}",
+                language::id(self.scope.language),
+                self.readings.fault.as_deref().unwrap_or("a piece of it is missing")
+            ));
+        }
+        Ok(notes)
+    }
+
     fn totals(&self, chosen: &[usize]) -> (usize, usize) {
-        let count = |hits: &Hits| match chosen {
-            [one] => hits.counts.get(*one).copied().unwrap_or_default(),
-            many => {
-                many.iter().filter_map(|at| hits.counts.get(*at)).sum::<usize>() - twice(hits, many)
-            }
-        };
+        let count =
+            |hits: &Hits| -> usize { chosen.iter().filter_map(|at| hits.counts.get(*at)).sum() };
         let counts = self.scanned.hits.iter().map(count).filter(|count| *count > 0);
         counts.fold((0, 0), |(total, files), count| (total + count, files + 1))
     }
@@ -208,7 +216,6 @@ impl Told<'_> {
                 .map(|(_, found)| found)
                 .collect();
             these.sort_by_key(|found| (found.range.start, found.node));
-            these.dedup_by_key(|found| found.node);
             let room = self.most - shown.len();
             shown.extend(these.into_iter().take(room).map(|found| Shown { hits, found }));
             if shown.len() == self.most {
@@ -217,20 +224,6 @@ impl Told<'_> {
         }
         shown
     }
-}
-
-/// How many nodes are matched by more than one of the readings, among those kept.
-fn twice(hits: &Hits, chosen: &[usize]) -> usize {
-    let mut nodes: Vec<_> = hits
-        .first
-        .iter()
-        .filter(|(at, _)| chosen.contains(at))
-        .map(|(_, found)| found.node)
-        .collect();
-    let all = nodes.len();
-    nodes.sort_unstable();
-    nodes.dedup();
-    all - nodes.len()
 }
 
 /// Chooses a word by a count.

@@ -233,11 +233,7 @@ impl Asking<'_> {
     /// Asks for the edit, until the server has read its project.
     async fn rename(&self, spotted: &Spotted, new_name: &str) -> Result<Answer, Failure> {
         let until = Instant::now() + self.seat.languages.request_bound();
-        let params = |encoding| {
-            let mut params = self.at(spotted, encoding);
-            params["newName"] = json!(new_name);
-            params
-        };
+        let params = |encoding| with(self.at(spotted, encoding), json!({ "newName": new_name }));
         let mut before: Option<Value> = None;
         loop {
             let documents = self.open().await;

@@ -4,6 +4,7 @@
 //! A file is parsed only if it holds every word that the pattern needs. What could not
 //! be looked at is counted and named, never left out in silence.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -123,7 +124,7 @@ pub(crate) struct Hits {
     pub(crate) source: Arc<Source>,
     /// Its tree.
     pub(crate) parsed: Arc<Parsed>,
-    /// How many matches each reading has.
+    /// How many matches each reading has beyond those before it.
     pub(crate) counts: Vec<usize>,
     /// The first matches, each with the place of its reading.
     pub(crate) first: Vec<(usize, Found)>,
@@ -280,10 +281,15 @@ impl Search<'_> {
         };
         worker.scanned.flawed += usize::from(parsed.faults() > 0);
         let (mut counts, mut first) = (Vec::new(), Vec::new());
+        // A node that two readings match is one match.
+        let mut known = HashSet::new();
         for (index, (reading, may)) in self.readings.iter().zip(may).enumerate() {
             let mut count = 0;
             if may {
-                matching::each(&parsed, reading, |_, found| {
+                matching::each(&parsed, reading, |found| {
+                    if reading.clean && !known.insert(found.node()) {
+                        return;
+                    }
                     count += 1;
                     if count <= self.keep {
                         first.push((index, found.found()));

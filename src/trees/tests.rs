@@ -1,3 +1,4 @@
+//! What is kept, what is read again, and what goes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::*;

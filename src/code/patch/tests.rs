@@ -1,3 +1,4 @@
+//! Patches as models write them, and what becomes of texts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::apply::apply;

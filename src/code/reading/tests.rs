@@ -1,3 +1,4 @@
+//! How natural patterns are read, in twenty languages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::*;

@@ -1,3 +1,4 @@
+//! Every way in which a rewrite is known to lose code, and what becomes of it here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use ast_grep_language::SupportLang as L;

@@ -1,3 +1,4 @@
+//! All or none: mismatches, races, and a crash at every point.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ impl Ground {
     }
 
     fn journals_left(&self) -> usize {
-        fs::read_dir(&self.journals.folder()).map_or(0, |entries| entries.count())
+        fs::read_dir(self.journals.folder()).map_or(0, |entries| entries.count())
     }
 }
 

@@ -1,3 +1,4 @@
+//! The tool on a folder: all files or none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -1,3 +1,4 @@
+//! What is proposed, what is left out, and what is written once it is accepted.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::sync::Arc;
@@ -54,14 +55,15 @@ async fn a_rewrite_is_proposed_and_nothing_is_written() {
 #[tokio::test]
 async fn a_long_preview_is_cut_and_the_edit_is_not() {
     let bench = bench();
-    bench.put("a.js", "foo(1);\n".repeat(10_000));
+    let block = |name: &str| format!("{{\n{}}}\n", format!("  {name}(1);\n").repeat(100));
+    bench.put("a.js", block("foo").repeat(100));
     let text = bench.done(&TOOL, edit("foo($A)", "bar($A)", "js")).await;
     assert!(text.starts_with("(proposed) 10000 replacements in 1 file"), "{text}");
     assert!(text.lines().count() < 130, "{} lines", text.lines().count());
     let shown = text.matches("\n@@ line").count();
     assert!(text.contains(&format!("(and {} replacements that are not shown)", 10_000 - shown)));
     bench.done(&resolve::TOOL, json!({"edit_id": "edit_1", "action": "accept"})).await;
-    assert_eq!(bench.content("a.js"), "bar(1);\n".repeat(10_000));
+    assert_eq!(bench.content("a.js"), block("bar").repeat(100));
 }
 
 #[tokio::test]

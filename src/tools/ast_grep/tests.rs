@@ -1,3 +1,4 @@
+//! What is found, and what is said where nothing is.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+//! Code actions against the server in memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::sync::Arc;

@@ -1,4 +1,6 @@
+//! Renames against the server in memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 
 use std::sync::Arc;
 

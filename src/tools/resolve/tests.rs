@@ -1,3 +1,4 @@
+//! Whole or not at all, once, and only on the files that it was made for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::os::unix::fs::PermissionsExt;
