@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use hostler_actors::host::language_server::documents::OpenDocument;
 use hostler_actors::host::language_server::text::Encoding;
 use rustix::fs::FileType;
 
@@ -50,7 +51,7 @@ struct Plan<'a> {
     folder: &'a Folder,
     encoding: Encoding,
     /// Files whose text the server has from us, with whatever mark they begin with.
-    open: &'a [PathBuf],
+    open: &'a [OpenDocument],
     files: BTreeMap<PathBuf, Virtual>,
     planned: Planned,
 }
@@ -60,7 +61,7 @@ pub(crate) fn plan(
     folder: &Folder,
     edit: &WorkspaceEdit,
     encoding: Encoding,
-    open: &[PathBuf],
+    open: &[OpenDocument],
 ) -> Result<Planned, Failure> {
     let (files, planned) = (BTreeMap::new(), Planned::default());
     let mut plan = Plan { folder, encoding, open, files, planned };
@@ -163,16 +164,24 @@ impl Plan<'_> {
     fn edit(&mut self, path: &Path, edits: &[TextEdit]) -> Result<(), Failure> {
         const BOM: &str = "\u{feff}";
         let encoding = self.encoding;
-        let opened = self.open.iter().any(|open| open == path);
+        let opened = self.open.iter().find(|open| *open.path == *path).map(|open| open.hash);
         let one = self.file(path)?;
         let name = one.file.name();
         let Some(now) = one.now.as_deref() else {
             return Err(FolderError::Missing { path: name }.into());
         };
+        // In place of a version, which not every server gives.
+        let on_disk = one.was.is_some_and(|was| was == Hash::of(now));
+        if opened.is_some_and(|known| on_disk && known.0 != *blake3::hash(now).as_bytes()) {
+            return Err(Failure::new(format!(
+                "refused, and nothing was written: {name} changed while the server answered: ask \
+                 again"
+            )));
+        }
         let text = std::str::from_utf8(now)
             .map_err(|_| Failure::new(format!("{name}: is not UTF-8: nothing was written")))?;
         // Who reads the disk by itself takes the mark off before it counts columns.
-        let (mark, body) = match text.strip_prefix(BOM).filter(|_| !opened) {
+        let (mark, body) = match text.strip_prefix(BOM).filter(|_| opened.is_none()) {
             Some(body) => (BOM, body),
             None => ("", text),
         };

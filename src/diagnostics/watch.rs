@@ -211,7 +211,11 @@ async fn tell_changes(
                 (false, true) => FileChangeKind::Created,
                 (true, true) if gets_text(file) => return None,
                 (true, true) => FileChangeKind::Changed,
-                (true, false) => FileChangeKind::Deleted,
+                (true, false) => {
+                    // Open, it would go on living at the server.
+                    held.server.close(file.absolute());
+                    FileChangeKind::Deleted
+                }
                 (false, false) => return None,
             };
             Some(FileChange { path: file.absolute().into(), kind })

@@ -6,7 +6,6 @@
 //! look at first is staged. Details: `new_name`, `files[{path, edits}]`, `edits`,
 //! `renamed[{from, to}]`, `lost[]`; staged: `edit_id`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use hostler_actors::host::language_server::documents::Document;
@@ -299,7 +298,6 @@ pub(super) async fn planned(
         ))
     })?;
     let open = server.held.server.open_documents();
-    let open: Vec<PathBuf> = open.into_iter().map(|open| open.path.to_path_buf()).collect();
     let (folder, encoding, ops) = (seat.folder.clone(), answer.encoding, edit.clone());
     let planned = look(tool, cancel, BOUND, move |_| plan(&folder, &ops, encoding, &open)).await;
     let planned = planned.map_err(|failure| Failure {

@@ -4,12 +4,16 @@
 
 use std::sync::Arc;
 
+use hostler_actors::host::language_server::documents::{OpenDocument, TextHash};
 use hostler_actors::host::language_server::lease::ServerError;
+use hostler_actors::host::language_server::text::Encoding;
 use hostler_actors::host::language_server::uri;
 use serde_json::{Value, json};
 
 use super::TOOL;
+use crate::code::workspace_edit;
 use crate::seat::testing::{Bench, NoLaunch};
+use crate::server_edits::plan;
 use crate::tools::resolve;
 
 fn bench() -> Bench {
@@ -143,4 +147,21 @@ async fn what_is_to_be_confirmed_is_staged() {
     assert_eq!(bench.content("a.py"), "def area(r):\n    return r\n");
     bench.done(&resolve::TOOL, json!({"edit_id": details["edit_id"], "action": "accept"})).await;
     assert_eq!(bench.content("a.py"), "def size(r):\n    return r\n");
+}
+
+#[test]
+fn a_text_that_changed_while_the_server_answered_is_refused() {
+    let bench = bench();
+    let path = bench.path("a.py");
+    let given = json!({"documentChanges": [document(&bench, "a.py", json!([edit(0, 4, 8)]))]});
+    let edit = workspace_edit::read(&given).unwrap();
+    let plan = |hash: TextHash| {
+        let open = OpenDocument { path: path.as_path().into(), language_id: "python".into(), hash };
+        plan(&bench.seat.folder, &edit, Encoding::Utf16, &[open]).map_err(|error| error.message)
+    };
+    let now = blake3::hash(&std::fs::read(&path).unwrap());
+    assert_eq!(plan(TextHash(*now.as_bytes())).unwrap().steps.len(), 1);
+    assert!(
+        plan(TextHash([0; 32])).unwrap_err().contains("a.py changed while the server answered")
+    );
 }
