@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
 use rustix::fs::{AtFlags, unlinkat};
@@ -21,6 +22,9 @@ use super::commit::{dir_of, exchange, hash_at, waiting};
 use super::replace::put_new;
 use super::{Folder, Hash};
 
+/// What journals are called, and while they are being written.
+const WHOLE: &str = "commit";
+const FRESH: &str = "new";
 const DECIDED: &str = "\ndecided\n";
 /// Bytes of a journal: 10,000 files with long names.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -144,8 +148,8 @@ impl Journals {
     pub(super) fn begin(&self, record: &Record) -> io::Result<Journal> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         let id = getrandom::u64().map_err(|_| io::Error::other("no random number"))?;
-        let fresh = self.0.join(format!("{id:016x}.new"));
-        let path = self.0.join(format!("{id:016x}.commit"));
+        let fresh = self.0.join(format!("{id:016x}.{FRESH}"));
+        let path = self.0.join(format!("{id:016x}.{WHOLE}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         let mut file = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
         file.write_all(&serde_json::to_vec(record)?)?;
@@ -162,11 +166,14 @@ impl Journals {
         let mut troubles = Vec::new();
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.extension().is_some_and(|end| end == "commit") {
-                match recover(&path) {
+            match path.extension().and_then(|end| end.to_str()) {
+                Some(WHOLE) => match recover(&path) {
                     Ok(found) => troubles.extend(found),
                     Err(error) => troubles.push(format!("{}: {error}", path.display())),
-                }
+                },
+                // Nothing was begun yet for one that is not whole.
+                Some(FRESH) if is_old(&path) => drop(fs::remove_file(&path)),
+                _ => {}
             }
         }
         for trouble in &troubles {
@@ -174,6 +181,12 @@ impl Journals {
         }
         troubles
     }
+}
+
+/// Says whether a journal that is not whole can no longer become so.
+fn is_old(path: &Path) -> bool {
+    let age = fs::metadata(path).and_then(|found| found.modified());
+    age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > Duration::from_secs(60)))
 }
 
 fn recover(path: &Path) -> io::Result<Vec<String>> {
