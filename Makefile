@@ -8,12 +8,15 @@ CARGO ?= cargo
 # Language servers that tests and demo share; nothing is put outside the checkout.
 export HOSTLER_TOOLS := $(CURDIR)/target/tools
 PASSES ?= 10
+# Those that are proved by tests.
+SERVERS := pyright basedpyright ruff typescript-language-server typescript-native vtsls clangd \
+  bash-language-server
 
 # The build that sets up is the one that is used then.
 PROFILE := dev
 HOSTLER = target/$(if $(filter release,$(PROFILE)),release,debug)/hostler
 
-.PHONY: help demo test test-repeat bench lint fmt doc deny setup system
+.PHONY: help demo test test-repeat truth bench lint fmt doc deny setup system
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -36,6 +39,11 @@ test-repeat:
 	  scripts/nothing-left $(CARGO) test --workspace --all-features --quiet; \
 	  echo "pass $$pass of $(PASSES): $$((SECONDS - begin)) s"; \
 	done
+
+## make truth        200 edits with known answers for each language server (EDITS=n)
+truth: setup
+	@$(CARGO) build --quiet --examples
+	@EDITS=$${EDITS:-200} $(CARGO) test --package hostler --test it --quiet truth:: -- --nocapture --test-threads=1
 
 ## make bench        the figures: floor, ours, goal
 bench: PROFILE := release
@@ -62,10 +70,10 @@ deny:
 	  echo "skipped: cargo-deny is not installed (cargo install cargo-deny)"; \
 	fi
 
-## make setup        what tests and demo need: a C linker, Node, Python, pyright
+## make setup        what tests and demo need: a C linker, Node, Python, language servers
 setup: system
 	$(CARGO) build --profile $(PROFILE) --quiet
-	@$(HOSTLER) tools install pyright
+	@$(HOSTLER) tools install $(SERVERS)
 
 system:
 	@scripts/system

@@ -15,6 +15,7 @@ pub(crate) mod documents;
 pub(crate) mod findings;
 pub(crate) mod judgement;
 
+mod charge;
 mod dependents;
 mod watch;
 
@@ -44,7 +45,7 @@ use watch::Watch;
 /// How much of what a write broke is shown.
 const CAP: Cap = Cap { files: 5, items: 20 };
 
-/// The same for what may be older.
+/// The same for what may not be of the write.
 const UNSURE: Cap = Cap { files: 5, items: 8 };
 
 /// What is known after a write.
@@ -59,7 +60,8 @@ struct Written {
     lacking: Vec<String>,
     /// What is to be said beside the verdicts.
     cautions: Vec<String>,
-    /// Errors that may be older: the state before is not known.
+    /// What may not be of this write: the state before is not known, or others changed
+    /// something too.
     unsure: Vec<Finding>,
     /// How each server stands.
     standings: Vec<Standing>,
@@ -160,7 +162,7 @@ impl Written {
         if self.verified > 0 {
             lines.push(match total {
                 0 if self.unsure.is_empty() => format!("diagnostics: {fresh}, nothing new"),
-                0 => format!("diagnostics: {fresh}, but what was wrong before is not known"),
+                0 => format!("diagnostics: {fresh}, nothing surely new"),
                 _ => format!("diagnostics: {fresh}, new: {counts}"),
             });
         }
@@ -174,7 +176,7 @@ impl Written {
         let total_unsure = self.unsure.len();
         let (unsure, cut) = capped(self.unsure, UNSURE, |finding| finding, first);
         if !unsure.is_empty() {
-            lines.push("errors that may be older than this write:".to_owned());
+            lines.push("what may be older than this write, or somebody else's:".to_owned());
             lines.extend(unsure.iter().map(|finding| line(folder, finding)));
             lines.extend(cut);
         }

@@ -11,7 +11,7 @@ pub(crate) mod commit;
 pub(crate) mod disk;
 mod error;
 pub(crate) mod journal;
-mod replace;
+pub(crate) mod replace;
 mod stamp;
 pub(crate) mod walk;
 

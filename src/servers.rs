@@ -339,16 +339,24 @@ impl Languages {
         })
     }
 
-    /// Says what brings one of these programs, where a definition tells how.
+    /// Says what brings one of these programs, where a definition tells how; first the
+    /// one that has the program as its own.
     fn way_out(&self, names: &[String]) -> String {
         let brings = |definition: &ServerDefinition| {
             let recipe = definition.install.as_ref();
             recipe.is_some_and(|recipe| names.iter().any(|name| recipe.binaries.contains(name)))
         };
-        let tool = self.config.servers.iter().find(|(_, definition)| brings(definition));
+        let tools = self.config.servers.iter().filter(|(_, definition)| brings(definition));
+        let tool = tools.max_by_key(|(_, definition)| definition.binaries == names);
         tool.map_or_else(String::new, |(name, _)| {
             format!("; `hostler tools install {name}` gets it")
         })
+    }
+
+    /// Returns how long a write waits for the verdicts of these servers.
+    pub(crate) fn inline(&self, servers: impl Iterator<Item = Arc<str>>) -> Duration {
+        let own = |name: Arc<str>| self.config.servers.get(&*name)?.inline;
+        servers.filter_map(own).fold(self.config.diagnostics.inline, Duration::max)
     }
 
     /// Returns how long a request may take.

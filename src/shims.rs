@@ -24,6 +24,10 @@ use crate::oneshot::{self, OneShot, Terms};
 /// How long a probe may take: a cold Node on a loaded box needs seconds.
 const PROBE_BOUND: Duration = Duration::from_secs(10);
 
+/// Folders that are named of those in which a program was looked for in vain: the
+/// project's own come first.
+const SHOWN: usize = 4;
+
 /// What a program is looked for by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search<'a> {
@@ -94,16 +98,21 @@ impl fmt::Display for NotFound {
             write!(f, "{}: {reason}; ", path.display())?;
         }
         let looked: Vec<_> = self.looked.iter().map(|path| path.display().to_string()).collect();
-        match looked.as_slice() {
-            [] => f.write_str("there was no folder to look in"),
-            looked => write!(f, "not in {}", looked.join(", ")),
+        let shown = looked.get(..SHOWN.min(looked.len())).unwrap_or_default().join(", ");
+        match looked.len().saturating_sub(SHOWN) {
+            0 if looked.is_empty() => f.write_str("there was no folder to look in"),
+            0 => write!(f, "not in {shown}"),
+            more => {
+                write!(f, "not in {shown} and {more} more folders of PATH and of installed tools")
+            }
         }
     }
 }
 
-/// A program as it was probed: one that was replaced since is another, and a
-/// shim's answer depends on the folder in which it is asked.
-type Stamp = (PathBuf, Option<SystemTime>, Option<PathBuf>);
+/// A program as it was probed: one that was replaced since is another, a shim's
+/// answer depends on the folder in which it is asked, and two definitions may want
+/// different programs of one name.
+type Stamp = (PathBuf, Option<SystemTime>, Option<PathBuf>, Probe);
 type Known<K, V> = Mutex<HashMap<K, V>>;
 
 /// Finds programs and remembers what its probes said.
@@ -187,7 +196,7 @@ impl Programs {
         };
         let modified = fs::metadata(&program).and_then(|meta| meta.modified()).ok();
         let asked_in = is_shim(&program).then(|| search.root.to_owned());
-        let key = (program.clone(), modified, asked_in);
+        let key = (program.clone(), modified, asked_in, probe.clone());
         if let Some(known) = recall(&self.probed, &key) {
             return known;
         }

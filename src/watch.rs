@@ -10,6 +10,7 @@
 //! be watched, is said, and the caller then trusts nothing.
 
 pub(crate) mod log;
+mod present;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::launch::socket;
 use log::{Log, Moment, Since};
+use present::Present;
 
 /// Folders of one root that are watched at most: a quarter of the kernel's usual
 /// allowance of a user.
@@ -120,6 +122,7 @@ struct State {
     most: usize,
     folders: HashMap<WatchDescriptor, PathBuf>,
     parent: Option<WatchDescriptor>,
+    present: Present,
     log: Log,
     gone: bool,
 }
@@ -133,6 +136,7 @@ impl RootWatch {
             most,
             folders: HashMap::new(),
             parent: None,
+            present: Present::default(),
             log: Log::default(),
             gone: false,
         };
@@ -168,6 +172,13 @@ impl RootWatch {
         let mut state = self.state();
         state.drain();
         state.log.after(moment)
+    }
+
+    /// Returns everything that changed after a moment; `None` where that is not known.
+    pub(crate) fn all_after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let mut state = self.state();
+        state.drain();
+        state.log.all_after(moment)
     }
 
     /// Says whether the root was deleted or moved away.
@@ -232,10 +243,19 @@ impl State {
                 self.watch(&path, true);
             }
             if kind == FileChangeKind::Deleted {
+                self.present.remove_below(&path);
                 self.log.add(FileChange { path: path.into(), kind });
             }
             return;
         }
+        let kind = match kind {
+            FileChangeKind::Created if !self.present.add(folder, &name) => FileChangeKind::Changed,
+            FileChangeKind::Deleted => {
+                self.present.remove(folder, &name);
+                kind
+            }
+            kind => kind,
+        };
         self.log.add(FileChange { path: path.into(), kind });
     }
 
@@ -277,9 +297,14 @@ impl State {
                 let name = entry.file_name();
                 if kind.is_dir() && !PRUNED.iter().any(|pruned| name == **pruned) {
                     pending.push(entry.path());
-                } else if kind.is_file() && report {
-                    let path = entry.path().into();
-                    self.log.add(FileChange { path, kind: FileChangeKind::Created });
+                } else if kind.is_file() {
+                    let kind = match self.present.add(&folder, &name) {
+                        true => FileChangeKind::Created,
+                        false => FileChangeKind::Changed,
+                    };
+                    if report {
+                        self.log.add(FileChange { path: entry.path().into(), kind });
+                    }
                 }
             }
         }

@@ -88,6 +88,9 @@ pub(crate) struct ServerDefinition {
     /// How long it may take to start, where that differs from the general bound.
     #[serde(default, deserialize_with = "span::optional")]
     pub(crate) start_deadline: Option<Duration>,
+    /// How long a write waits for its verdict, where that differs from the general bound.
+    #[serde(default, deserialize_with = "span::optional")]
+    pub(crate) inline: Option<Duration>,
     /// How long it stays unused, where that differs from the general span.
     #[serde(default, deserialize_with = "span::optional")]
     pub(crate) linger: Option<Duration>,
@@ -153,7 +156,7 @@ pub(crate) struct FileKind {
 }
 
 /// A bounded run of a program that shows whether it works.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Probe {
     /// A program in the same folder to run instead, where it is there.

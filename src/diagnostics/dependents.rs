@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use globset::{GlobSet, GlobSetBuilder};
@@ -48,6 +49,13 @@ fn globs(patterns: &[String]) -> Option<GlobSet> {
         set.add(globset::Glob::new(pattern).ok()?);
     }
     set.build().ok()
+}
+
+/// Says whether a file is one of these, or mentions one.
+pub(super) fn depends_on(path: &Path, others: &[Arc<Path>]) -> bool {
+    let stems: Vec<_> = others.iter().filter_map(|other| stem(other)).collect();
+    let mentions_one = || head(path).is_none_or(|head| mentions(&head, &stems));
+    others.iter().any(|other| **other == *path) || mentions_one()
 }
 
 /// Returns the name by which others import a file.

@@ -273,7 +273,7 @@ async fn without_a_baseline_only_changed_lines_are_charged() {
         text,
         "diagnostics: fresh, new: 1 error\n\
          a.py:2:1 error new (c) [pyright]\n\
-         errors that may be older than this write:\n\
+         what may be older than this write, or somebody else's:\n\
          a.py:1:1 error old (c) [pyright]\n\
          b.py:2:1 error there (c) [pyright]"
     );

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,12 +22,14 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::charge::take_doubtful;
 use super::documents::{self, DocumentError};
 use super::findings::note;
 use super::judgement::{Judgement, Watched, judge, judge_before};
 use super::{Written, dependents};
 use crate::folder::{Folder, Inside};
 use crate::seat::Seat;
+use crate::servers::watched::Since;
 use crate::servers::{Server, Viewpoint};
 use crate::tools::Cancel;
 
@@ -41,6 +43,8 @@ const OPEN: usize = 20;
 /// How long a verdict is waited for after the write, in the background as well. A
 /// hard bound: a server that hangs must not be waited for for ever.
 const HARD: Duration = Duration::from_secs(12);
+/// The same for servers whose verdicts take longer: so often what a write waits.
+const LATER: u32 = 4;
 
 /// One file for one server, as it was before.
 struct Before {
@@ -55,6 +59,8 @@ struct Before {
 pub(super) struct Watch {
     files: Vec<Inside>,
     existed: Vec<bool>,
+    /// What the roots were then.
+    roots: Vec<Since>,
     before: Vec<Before>,
     /// Why files have no server.
     lacking: Vec<String>,
@@ -73,6 +79,9 @@ impl Watch {
         let mut watch = Self {
             files: files.to_vec(),
             existed: Vec::new(),
+            // Before servers are told of what has changed so far: all that they are not
+            // told of then may show in what they say afterwards.
+            roots: seat.languages.watched.since_now(),
             before: Vec::new(),
             lacking: Vec::new(),
             cautions: Vec::new(),
@@ -114,8 +123,10 @@ impl Watch {
     /// Learns what became of it, and lets what is not known in time be waited for.
     pub(super) async fn end(self, seat: &Seat, of: &str, cancel: &Cancel) -> Result<Written, Gone> {
         let began = Instant::now();
-        let until = began + seat.languages.config.diagnostics.inline;
-        let Self { files, existed, before, lacking, cautions } = self;
+        let names = self.before.iter().map(|before| before.watched.server.name());
+        let inline = seat.languages.inline(names);
+        let until = began + inline;
+        let Self { files, existed, roots, before, lacking, cautions } = self;
         let mut after = After {
             written: Written { lacking, cautions, ..Written::default() },
             ..After::default()
@@ -130,7 +141,9 @@ impl Watch {
             after.put_off(others);
         }
         after.take_over(older);
-        after.finish(seat, of, began).await
+        let others: Option<Vec<_>> = roots.iter().map(|root| root.of_others(&files)).collect();
+        after.others = others.map(|others| others.concat());
+        after.finish(seat, of, began + HARD.max(inline * LATER)).await
     }
 }
 
@@ -239,6 +252,8 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
+    /// What others have changed meanwhile, where that is known.
+    others: Option<Vec<Arc<Path>>>,
     written: Written,
 }
 
@@ -343,15 +358,23 @@ impl After {
         }
     }
 
-    async fn finish(mut self, seat: &Seat, of: &str, began: Instant) -> Result<Written, Gone> {
+    async fn finish(mut self, seat: &Seat, of: &str, until: Instant) -> Result<Written, Gone> {
         let session = &seat.languages.session;
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
         self.written.unsure = changes.iter().flat_map(unsure).collect();
-        self.written.introduced = session.account(changes).await?;
+        let introduced = session.account(changes.clone()).await?;
+        if !introduced.is_empty() {
+            let others = self.others;
+            let charged = tokio::task::spawn_blocking(move || {
+                take_doubtful(introduced, &changes, others.as_deref())
+            });
+            let (ours, doubtful) = charged.await.unwrap_or_default();
+            self.written.introduced = ours;
+            self.written.unsure.extend(doubtful);
+        }
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
-            let until = began + HARD;
             session.go_on(wait(seat.folder.clone(), of, watched, baselines, until)).await?;
         }
         Ok(self.written)

@@ -121,6 +121,14 @@ pub(super) struct Old {
     stat: Stat,
 }
 
+/// How the names of temporary siblings begin.
+const TEMPORARY: &str = ".hostler-";
+
+/// Says whether a file is there only while another is being replaced.
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()))
+}
+
 /// A temporary sibling, removed unless it is kept.
 pub(super) struct Temp<'a> {
     dir: &'a OwnedFd,
@@ -131,7 +139,7 @@ pub(super) struct Temp<'a> {
 impl<'a> Temp<'a> {
     /// Chooses a name.
     pub(super) fn name() -> Result<OsString, Errno> {
-        Ok(format!(".hostler-{:016x}", getrandom::u64().map_err(|_| Errno::IO)?).into())
+        Ok(format!("{TEMPORARY}{:016x}", getrandom::u64().map_err(|_| Errno::IO)?).into())
     }
 
     /// Makes one under a name that must be free.

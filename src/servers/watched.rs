@@ -15,6 +15,8 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 use hostler_actors::supervise::slot::Phase;
 
 use crate::folder::Inside;
+use crate::folder::replace::is_temporary;
+use crate::watch::log::Moment;
 use crate::watch::{RootWatch, Watches};
 
 /// How much longer than its server lingers a root is watched: the server's own time
@@ -36,6 +38,23 @@ struct Root {
 pub(crate) struct Watched {
     watches: Watches,
     roots: Mutex<HashMap<PathBuf, Root>>,
+}
+
+/// A root since a moment.
+pub(crate) struct Since {
+    watch: Arc<RootWatch>,
+    moment: Moment,
+}
+
+impl Since {
+    /// Returns what others have changed since, or nothing where that is not known.
+    pub(crate) fn of_others(&self, written: &[Inside]) -> Option<Vec<Arc<Path>>> {
+        let mut names = self.watch.all_after(self.moment)?;
+        names.retain(|path| {
+            !is_temporary(path) && !written.iter().any(|file| file.absolute() == &**path)
+        });
+        Some(names)
+    }
 }
 
 impl Drop for Watched {
@@ -84,6 +103,13 @@ impl Watched {
             }
             Err(error) => tracing::warn!(root = %root.display(), "cannot be watched: {error}"),
         }
+    }
+
+    /// Remembers the present moment of every root all of which is watched.
+    pub(crate) fn since_now(&self) -> Vec<Since> {
+        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = roots.values().map(|root| Arc::clone(&root.watch));
+        watches.filter_map(|watch| Some(Since { moment: watch.moment()?, watch })).collect()
     }
 
     /// Tells a server what changed since it was last told. Of what this call has

@@ -172,3 +172,15 @@ fn shims_are_known_by_folder_or_text() {
     assert!(is("bin/one") && is("any/shims/python"));
     assert!(!is("bin/two") && !is("bin/three") && !is("bin/four") && !is("bin/none"));
 }
+
+#[tokio::test]
+async fn what_one_definition_takes_another_may_refuse() {
+    let files = Files::new();
+    files.script("shims/serve", "echo Version 5");
+    files.script("second/serve", "echo Version 7");
+    let programs = programs();
+    let any = probe(None);
+    let seven = Probe { prints: Some("Version 7".to_owned()), ..any.clone() };
+    assert_eq!(files.find(&programs, Some(&any)).await.unwrap(), "shims/serve (PATH)");
+    assert_eq!(files.find(&programs, Some(&seven)).await.unwrap(), "second/serve (PATH)");
+}

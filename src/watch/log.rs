@@ -2,7 +2,8 @@
 //!
 //! A file that changes a thousand times is kept once, at its latest place. What is
 //! told as a whole is the change since the cursor: created and then changed is
-//! created, created and then deleted is nothing that anybody must hear of.
+//! created, deleted and then created is changed (so `git checkout` replaces files),
+//! created and then deleted is nothing that anybody must hear of.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
@@ -13,6 +14,8 @@ use hostler_actors::ports::{FileChange, FileChangeKind};
 
 /// Files remembered at most; beyond that the log says that it lost some.
 const MOST: usize = 50_000;
+/// How many of the latest changed files are known by name.
+const LATEST: usize = 256;
 
 /// How many of the latest changes are named to who only asks whether there were any.
 pub(crate) const NAMED: usize = 8;
@@ -34,12 +37,23 @@ pub(crate) struct Since {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment(u64);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Entry {
     at: u64,
-    kind: FileChangeKind,
-    /// Where the file's present life began, to tell created from changed.
-    born: Option<u64>,
+    /// Since when the file is there or not, oldest first. Of what was between two
+    /// cursors only the end is kept, as nobody can ask for the rest.
+    there: Vec<(u64, bool)>,
+}
+
+impl Entry {
+    fn is_there(&self) -> bool {
+        self.there.last().is_some_and(|(_, there)| *there)
+    }
+
+    fn was_there(&self, cursor: u64) -> bool {
+        let until = self.there.iter().take_while(|(since, _)| *since <= cursor);
+        until.last().is_some_and(|(_, there)| *there)
+    }
 }
 
 /// The changes of one root.
@@ -48,7 +62,10 @@ pub(super) struct Log {
     now: u64,
     entries: HashMap<Arc<Path>, Entry>,
     cursors: HashMap<ServerKey, u64>,
+    /// Each file once, the latest last.
     latest: VecDeque<(u64, Arc<Path>)>,
+    /// When the last of those changed that are not among them any more.
+    forgotten_at: u64,
     lost_at: Option<u64>,
     partial: bool,
 }
@@ -57,18 +74,21 @@ impl Log {
     /// Adds a change.
     pub(super) fn add(&mut self, change: FileChange) {
         self.now += 1;
-        let born = match change.kind {
-            FileChangeKind::Created => Some(self.now),
-            FileChangeKind::Changed | FileChangeKind::Deleted => {
-                self.entries.get(&change.path).and_then(|entry| entry.born)
-            }
-        };
+        let (now, asked) = (self.now, self.cursors.values().max().copied().unwrap_or(0));
+        let before = change.kind != FileChangeKind::Created;
         self.latest.retain(|(_, path)| *path != change.path);
-        self.latest.push_back((self.now, Arc::clone(&change.path)));
-        if self.latest.len() > NAMED {
-            self.latest.pop_front();
+        self.latest.push_back((now, Arc::clone(&change.path)));
+        if self.latest.len() > LATEST {
+            self.forgotten_at = self.latest.pop_front().map_or(now, |(at, _)| at);
         }
-        self.entries.insert(change.path, Entry { at: self.now, kind: change.kind, born });
+        let entry = self.entries.entry(change.path);
+        let entry = entry.or_insert_with(|| Entry { at: now, there: vec![(0, before)] });
+        entry.at = now;
+        let there = change.kind != FileChangeKind::Deleted;
+        if entry.is_there() != there {
+            entry.there.retain(|(since, _)| *since <= asked);
+            entry.there.push((now, there));
+        }
         if self.entries.len() > MOST {
             self.entries.clear();
             self.lose();
@@ -93,8 +113,19 @@ impl Log {
 
     /// Returns the latest changes after a moment; `None` where there were none.
     pub(super) fn after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
-        let after = self.latest.iter().filter(|(at, _)| *at > moment.0);
-        (self.now > moment.0).then(|| after.map(|(_, path)| Arc::clone(path)).collect())
+        (self.now > moment.0).then(|| self.names(moment).take(NAMED).collect())
+    }
+
+    /// Returns everything that changed after a moment; `None` where that is not known.
+    pub(super) fn all_after(&self, moment: Moment) -> Option<Vec<Arc<Path>>> {
+        let unknown = self.forgotten_at.max(self.lost_at.unwrap_or(0)) > moment.0;
+        (!unknown).then(|| self.names(moment).collect())
+    }
+
+    /// The latest first.
+    fn names(&self, moment: Moment) -> impl Iterator<Item = Arc<Path>> {
+        let after = self.latest.iter().rev().take_while(move |(at, _)| *at > moment.0);
+        after.map(|(_, path)| Arc::clone(path))
     }
 
     /// Returns what is new to a server and moves its cursor.
@@ -105,15 +136,14 @@ impl Log {
         };
         let mut found = BTreeMap::new();
         for (path, entry) in &self.entries {
-            if entry.at > cursor {
-                let is_new = entry.born.is_some_and(|born| born > cursor);
-                let kind = match (entry.kind, is_new) {
-                    (FileChangeKind::Deleted, true) => continue,
-                    (FileChangeKind::Changed, true) => FileChangeKind::Created,
-                    (kind, _) => kind,
-                };
-                found.insert(entry.at, FileChange { path: Arc::clone(path), kind });
-            }
+            let kind = match (entry.was_there(cursor), entry.is_there()) {
+                _ if entry.at <= cursor => continue,
+                (false, true) => FileChangeKind::Created,
+                (true, true) => FileChangeKind::Changed,
+                (true, false) => FileChangeKind::Deleted,
+                (false, false) => continue,
+            };
+            found.insert(entry.at, FileChange { path: Arc::clone(path), kind });
         }
         self.forget();
         let lost = self.lost_at.is_some_and(|at| at > cursor);
@@ -190,7 +220,36 @@ mod tests {
     #[test]
     fn what_came_and_went_between_two_questions_is_nothing() {
         assert_eq!(play("1? +a ~a -a 1?"), ["", ""]);
-        assert_eq!(play("1? -a +a 1?"), ["", "+a"]);
+        assert_eq!(play("1? +a -a +a -a 1?"), ["", ""]);
+    }
+
+    #[test]
+    fn what_went_and_came_back_has_changed() {
+        assert_eq!(play("1? -a +a 1?"), ["", "~a"]);
+        assert_eq!(play("1? -a +a -a +a 1?"), ["", "~a"]);
+        assert_eq!(play("1? +a -a +a 1?"), ["", "+a"]);
+        assert_eq!(play("1? 2? -a 1? +a 1? 2?"), ["", "", "-a", "+a", "~a"]);
+        assert_eq!(play("1? 2? +a 1? -a +a 1? 2?"), ["", "", "+a", "~a", "+a"]);
+    }
+
+    #[test]
+    fn everything_after_a_moment_is_named_or_not_known() {
+        let mut log = Log::default();
+        let change =
+            |name: &str| FileChange { path: Path::new(name).into(), kind: FileChangeKind::Changed };
+        log.add(change("before"));
+        let moment = log.moment().expect("all is watched");
+        assert_eq!(log.all_after(moment), Some(Vec::new()));
+        for name in ["a", "b", "a"] {
+            log.add(change(name));
+        }
+        let names = ["a", "b"].map(|name| Arc::from(Path::new(name)));
+        assert_eq!(log.all_after(moment), Some(names.to_vec()));
+        (0..LATEST).for_each(|n| log.add(change(&n.to_string())));
+        assert_eq!(log.all_after(moment), None, "too many");
+        let moment = log.moment().expect("all is watched");
+        log.lose();
+        assert_eq!(log.all_after(moment), None, "some were lost");
     }
 
     #[test]

@@ -62,6 +62,39 @@ async fn what_happened_before_a_question_is_known_before_it() {
 }
 
 #[tokio::test]
+async fn what_replaces_a_file_is_told_from_what_is_new() {
+    use FileChangeKind::{Changed, Created, Deleted};
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |name: &str| std::fs::write(root.join(name), "x").unwrap();
+    let rename = |from: &str, to: &str| std::fs::rename(root.join(from), root.join(to)).unwrap();
+    std::fs::create_dir(root.join("src")).unwrap();
+    write("src/old");
+    let watch = Watches::new(Arc::new(|_| {})).of(root).unwrap();
+    let told = |name: &str| {
+        let changes = watch.hand_over(&key("a"), |since| since.changes);
+        let path = root.join(name);
+        changes.iter().find(|change| *change.path == path).map(|change| change.kind)
+    };
+    assert_eq!(told("src/old"), None);
+    write("src/.new");
+    rename("src/.new", "src/old");
+    assert_eq!(told("src/old"), Some(Changed), "as `sed -i` does");
+    write("src/.new");
+    rename("src/.new", "src/new");
+    assert_eq!(told("src/new"), Some(Created));
+    rename("src/new", "src/newer");
+    assert_eq!(told("src/new"), Some(Deleted));
+    write("src/new");
+    assert_eq!(told("src/new"), Some(Created), "it was gone");
+    std::fs::remove_dir_all(root.join("src")).unwrap();
+    assert_eq!(told("src/old"), Some(Deleted));
+    std::fs::create_dir(root.join("src")).unwrap();
+    write("src/old");
+    assert_eq!(told("src/old"), Some(Created), "all of the folder was");
+}
+
+#[tokio::test]
 async fn a_root_that_goes_is_told_without_being_asked() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");

@@ -72,6 +72,8 @@ pub(super) struct Documents {
     tick: u64,
     epoch: u64,
     moved_at: Instant,
+    /// When the text of a document or a file on disk last changed.
+    files_at: Instant,
     untold: Changes,
     /// What a document needs once another file has changed.
     after_change: AfterChange,
@@ -127,6 +129,7 @@ impl Documents {
             tick: 0,
             epoch: 0,
             moved_at: now,
+            files_at: now,
             untold: Changes::default(),
             after_change,
         }
@@ -156,6 +159,7 @@ impl Documents {
     /// says that there are too many to tell: a fresh process knows better.
     pub(super) fn changed(&mut self, now: Instant, changes: Vec<FileChange>) -> bool {
         self.move_on(now);
+        self.files_at = now;
         for change in changes {
             if let Some(open) = self.open.get_mut(&change.path) {
                 open.suspect = Some(now);
@@ -181,6 +185,11 @@ impl Documents {
     /// Returns when a verdict last became stale by something outside its own text.
     pub(super) fn moved_at(&self) -> Instant {
         self.moved_at
+    }
+
+    /// Returns when the text of a document or a file on disk last changed.
+    pub(super) fn files_at(&self) -> Instant {
+        self.files_at
     }
 
     /// Takes the changes that the server was not told of.
@@ -259,6 +268,7 @@ impl Documents {
             if !same {
                 self.epoch += 1;
                 self.moved_at = now;
+                self.files_at = now;
                 open.seen = self.epoch;
             }
         } else {

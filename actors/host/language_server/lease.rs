@@ -126,6 +126,8 @@ pub(super) enum Stopped {
     Superseded,
     /// The server said no.
     Refused(Refusal),
+    /// It cannot tell, as things are.
+    Unfit(Arc<str>),
 }
 
 /// A run's hold on a language server. Dropping it gives it back.
@@ -236,6 +238,15 @@ impl Lease {
                 }
                 Err(Stopped::Superseded) => {
                     return Err(ServerError::Superseded { server: server(), method });
+                }
+                Err(Stopped::Unfit(reason)) => {
+                    let message = reason.to_string();
+                    return Err(ServerError::Refused {
+                        server: server(),
+                        method,
+                        code: 0,
+                        message,
+                    });
                 }
                 Err(Stopped::Refused(Refusal { code, message })) => {
                     return Err(ServerError::Refused { server: server(), method, code, message });

@@ -26,9 +26,9 @@ const QUIET: Duration = Duration::from_millis(250);
 /// the change: it may well have been under way already. Late ones came up to
 /// 500 ms after it.
 const QUIET_UNCHANGED: Duration = Duration::from_secs(1);
-/// How long work that a save sets off may take to begin: rust-analyzer's check came
-/// 130 to 290 ms after it. What has not begun by then is not done at all.
-const BEGINS: Duration = Duration::from_secs(1);
+/// How long work that a change sets off may take to begin: rust-analyzer's check came
+/// 130 to 430 ms after a save. What has not begun by then is not done at all.
+const BEGINS: Duration = Duration::from_secs(5);
 /// Work of one kind under way at once that is told apart.
 const TOKENS: usize = 64;
 
@@ -43,6 +43,8 @@ pub(super) struct Observed {
     pub(super) doing: Option<Arc<str>>,
     /// It still reads its workspace.
     pub(super) loading: bool,
+    /// Why it could not.
+    pub(super) unfit: Option<Arc<str>>,
     /// The checks of the whole project that it runs.
     pub(super) check: Work,
     /// Its analysis of everything.
@@ -115,6 +117,8 @@ pub(super) enum Settled {
     At(Instant, &'static str),
     /// Not as it is.
     No(&'static str),
+    /// Never, as things are.
+    Never(Arc<str>),
 }
 
 impl Observed {
@@ -194,9 +198,6 @@ impl Observed {
     /// The check that began last after our save, once it ended. rust-analyzer
     /// publishes what it found before it answers anything else.
     fn of_check(&self, now: Instant, subject: &Subject<'_>) -> Settled {
-        if self.loading {
-            return Settled::No("it loads the workspace");
-        }
         let Some(asked) = subject.checked_at else {
             return Settled::No("it was not told of the file");
         };
@@ -206,10 +207,16 @@ impl Observed {
         if self.check.began.is_some_and(|began| began >= asked) {
             return Settled::Fenced(self.check.turns);
         }
-        match asked + BEGINS {
-            until if now < until => Settled::At(until, "the check of the project has not begun"),
-            // There is none, so what was pulled is all that there is.
-            _ => Settled::Yes(Vec::new()),
+        if self.loading {
+            return Settled::No("it loads the workspace");
+        }
+        match (asked + BEGINS, &self.unfit) {
+            (_, Some(why)) => Settled::Never(Arc::clone(why)),
+            (until, None) if now < until => {
+                Settled::At(until, "the check of the project has not begun")
+            }
+            // Without it nothing is known of what only cargo finds.
+            _ => Settled::Never("the check of the project does not begin".into()),
         }
     }
 

@@ -199,7 +199,9 @@ impl Running {
             }
             "experimental/serverStatus" => self.observed.send_modify(|observed| {
                 observed.loading = says("quiescent") == Some(false);
-                observed.doing = observed.loading.then(|| "loading the workspace".into());
+                observed.unfit = unfit(params);
+                let loading = || observed.loading.then(|| "loading the workspace".into());
+                observed.doing = observed.unfit.clone().or_else(loading);
             }),
             "$/analyzerStatus" => self.observed.send_modify(|observed| match says("isAnalyzing") {
                 Some(true) => observed.analysis.begin(now, method),
@@ -242,7 +244,7 @@ impl Running {
         // One save has the whole project checked, for whatever changed before it.
         let unchecked = judged
             && self.spec.recipe == Recipe::Flycheck
-            && self.checked_at.is_none_or(|at| at < held.moved_at());
+            && self.checked_at.is_none_or(|at| at < held.files_at());
         if unchecked {
             documents.iter().for_each(|document| held.must_save(&document.path));
         }
@@ -331,6 +333,13 @@ impl Running {
         let ping = tokio::spawn(ping(Arc::clone(&self.connection), actor.clone()));
         self.ping = Some(AbortOnDropHandle::new(ping));
     }
+}
+
+/// Returns why rust-analyzer says that it is of little use.
+fn unfit(status: &Value) -> Option<Arc<str>> {
+    let text = |name: &str| status.get(name).and_then(Value::as_str);
+    let bad = text("health") == Some("error");
+    bad.then(|| format!("it says: {}", text("message").unwrap_or("error").trim()).into())
 }
 
 fn identifier(options: &Value) -> Option<String> {

@@ -87,6 +87,7 @@ impl Lease {
                         Stopped::Died => "it died twice while it was asked".to_owned(),
                         Stopped::Superseded => "the file has changed meanwhile".to_owned(),
                         Stopped::Refused(refusal) => refusal.message,
+                        Stopped::Unfit(reason) => reason.to_string(),
                     };
                     return Verdict::Unknown { reason, about: wait.about };
                 }

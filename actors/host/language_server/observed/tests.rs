@@ -60,6 +60,7 @@ impl Scene {
             Settled::Fenced(_) => "after a fence".to_owned(),
             Settled::At(at, reason) => format!("{reason}, {} ms", (*at - self.start).as_millis()),
             Settled::No(reason) => (*reason).to_owned(),
+            Settled::Never(reason) => format!("never: {reason}"),
         }
     }
 }
@@ -103,8 +104,10 @@ fn a_check_counts_that_began_after_the_save_and_ended() {
     scene.observed.loading = true;
     assert_eq!(scene.look(of, 0), "it loads the workspace");
     scene.observed.loading = false;
-    assert_eq!(scene.look(of, 10), "the check of the project has not begun, 1000 ms");
-    assert_eq!(scene.look(of, 1000), "final: ", "there is no check, so nothing is added");
+    assert_eq!(scene.look(of, 10), "the check of the project has not begun, 5000 ms");
+    assert_eq!(scene.look(of, 5000), "never: the check of the project does not begin");
+    scene.observed.unfit = Some("no workspace".into());
+    assert_eq!(scene.look(of, 20), "never: no workspace");
     let (begins, ends) = (scene.at(200), scene.at(600));
     scene.observed.check.begin(begins, "0");
     scene.publish(500, Some(2), &[]);
@@ -133,14 +136,14 @@ fn an_earlier_check_says_nothing() {
     let asked = Some(scene.at(200));
     let subject = Subject { checked_at: asked, ..scene.subject(Recipe::Flycheck) };
     let settled = scene.observed.settled(scene.at(300), &subject);
-    assert_eq!(scene.shown(&settled), "the check of the project has not begun, 1200 ms");
+    assert_eq!(scene.shown(&settled), "the check of the project has not begun, 5200 ms");
 }
 
 #[test]
 fn an_analysis_counts_that_ended_after_the_change() {
     let of = Recipe::AnalyzerStatus;
     let mut scene = Scene::new();
-    assert_eq!(scene.look(of, 10), "it has not begun to analyse, 1000 ms");
+    assert_eq!(scene.look(of, 10), "it has not begun to analyse, 5000 ms");
     let (begins, ends) = (scene.at(50), scene.at(400));
     scene.observed.analysis.begin(begins, "a");
     scene.publish(100, None, &["undefined"]);

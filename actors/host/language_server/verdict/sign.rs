@@ -123,6 +123,7 @@ impl Lease {
                 Sign::Final(report)
             }
             Settled::Fenced(_) => Sign::Again,
+            Settled::Never(reason) => return Err(Stopped::Unfit(reason)),
             Settled::At(at, reason) => Sign::At(at, reason),
             Settled::No(reason) => Sign::No(reason),
         })
