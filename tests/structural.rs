@@ -234,7 +234,6 @@ fn a_kill_in_the_middle_leaves_all_old_or_all_new() {
 
 /// A session whose folder is a file system of two megabytes.
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
 fn a_full_disk_in_the_middle_leaves_all_old() {
     const FILES: usize = 40;
     let home = Home::new();
@@ -254,7 +253,7 @@ fn a_full_disk_in_the_middle_leaves_all_old() {
     command.env("HOME", home.path()).env_remove("XDG_DATA_HOME").env_remove("XDG_RUNTIME_DIR");
     let mut session = Session::start(command);
     let rewrite = json!({"pattern": "foo($A)", "rewrite": "bar($A)", "language": "js"});
-    let staged = session.text("ast_edit", rewrite.clone());
+    let staged = session.text("ast_edit", rewrite);
     assert!(staged.starts_with("(proposed) 40 replacements in 40 files"), "{staged}");
     let refused = session.failure("resolve", json!({"edit_id": "edit_1", "action": "accept"}));
     assert!(
