@@ -5,15 +5,15 @@
 //! comments: where it could be for a comment that two pieces differ, they are compared
 //! a second time without them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use ast_grep_core::matcher::{NodeMatch, PatternNode};
 use ast_grep_core::meta_var::MetaVariable;
-use ast_grep_core::source::SgNode;
 use ast_grep_core::{Matcher, Node, Pattern, matcher::MatcherExt};
 
-use super::reading::Reading;
+use super::reading::{Reading, Word};
 use super::tree::{ERROR, Parsed, Tree};
 
 type Root = ast_grep_core::AstGrep<Tree>;
@@ -52,27 +52,71 @@ fn adopt(root: &Root, at: usize) -> Node<'_, Tree> {
     root.adopt(root.root().get_doc().node(at))
 }
 
-/// Visits every match, in the order of the text, nested ones as well.
-pub(crate) fn each(parsed: &Arc<Parsed>, reading: &Reading, mut visit: impl FnMut(Match<'_, '_>)) {
-    let wanted = match &reading.pattern.node {
-        PatternNode::MetaVar { .. } => None,
-        PatternNode::Terminal { kind_id, .. } | PatternNode::Internal { kind_id, .. } => {
-            (*kind_id != ERROR).then_some(*kind_id)
-        }
-    };
+/// Visits every match of every reading, in the order of the text, nested ones as well.
+/// What is visited comes with the place of its reading.
+pub(crate) fn each(
+    parsed: &Arc<Parsed>,
+    readings: &[&Reading],
+    mut visit: impl FnMut(usize, Match<'_, '_>),
+) {
     let seeing = Root::doc(Tree::of(parsed));
-    let blind = reading.repeats.then(|| Root::doc(Tree::without_comments(parsed)));
+    let repeats = readings.iter().any(|reading| reading.repeats);
+    let blind = repeats.then(|| (Root::doc(Tree::without_comments(parsed)), parsed.extras()));
+    let wanted = Wanted::of(readings);
     for (at, kind) in parsed.kinds().iter().enumerate() {
-        if wanted.is_some_and(|wanted| wanted != *kind) {
-            continue;
+        for index in wanted.readings(*kind) {
+            let Some(reading) = readings.get(*index) else { continue };
+            let found = reading.pattern.match_node(adopt(&seeing, at)).or_else(|| {
+                let (blind, extras) = blind.as_ref().filter(|_| reading.repeats)?;
+                let end = at + parsed.node(at).size();
+                let next = extras.get(extras.partition_point(|extra| *extra <= at));
+                let commented = next.is_some_and(|extra| *extra < end);
+                commented.then(|| reading.pattern.match_node(adopt(blind, at))).flatten()
+            });
+            if let Some(found) = found {
+                visit(*index, Match { at, found, pattern: &reading.pattern });
+            }
         }
-        let found = reading.pattern.match_node(adopt(&seeing, at)).or_else(|| {
-            let blind = blind.as_ref()?;
-            let commented = parsed.node(at).walk().any(|node| node.is_extra());
-            commented.then(|| reading.pattern.match_node(adopt(blind, at))).flatten()
-        });
-        if let Some(found) = found {
-            visit(Match { at, found, pattern: &reading.pattern });
+    }
+}
+
+/// Which readings a node is worth trying with.
+struct Wanted {
+    by_kind: HashMap<u16, Vec<usize>>,
+    /// The kinds of the table, small ones as bits: most nodes are none of them.
+    seen: Vec<bool>,
+    /// Those that any node may match.
+    any: Vec<usize>,
+}
+
+impl Wanted {
+    fn of(readings: &[&Reading]) -> Self {
+        let (mut by_kind, mut any) = (HashMap::<u16, Vec<usize>>::new(), Vec::new());
+        for (index, reading) in readings.iter().enumerate() {
+            match &reading.pattern.node {
+                PatternNode::Terminal { kind_id, .. } | PatternNode::Internal { kind_id, .. }
+                    if *kind_id != ERROR =>
+                {
+                    by_kind.entry(*kind_id).or_default().push(index);
+                }
+                _ => any.push(index),
+            }
+        }
+        let mut seen = vec![false; usize::from(by_kind.keys().max().copied().unwrap_or(0)) + 1];
+        for (kind, indexes) in &mut by_kind {
+            indexes.extend(&any);
+            indexes.sort_unstable();
+            if let Some(seen) = seen.get_mut(usize::from(*kind)) {
+                *seen = true;
+            }
+        }
+        Self { by_kind, seen, any }
+    }
+
+    fn readings(&self, kind: u16) -> &[usize] {
+        match self.seen.get(usize::from(kind)) {
+            Some(true) => self.by_kind.get(&kind).map_or(&self.any, Vec::as_slice),
+            _ => &self.any,
         }
     }
 }
@@ -121,12 +165,29 @@ impl Match<'_, '_> {
 /// Returns all matches of a reading.
 pub(crate) fn all(parsed: &Arc<Parsed>, reading: &Reading) -> Vec<Found> {
     let mut all = Vec::new();
-    each(parsed, reading, |found| all.push(found.found()));
+    each(parsed, &[reading], |_, found| all.push(found.found()));
     all
 }
 
-/// Says whether a text holds all that a reading needs.
-pub(crate) fn may_match(text: &str, reading: &Reading) -> bool {
-    let holds = |literal: &String| memchr::memmem::find(text.as_bytes(), literal.as_bytes());
-    reading.literals.iter().all(|literal| holds(literal).is_some())
+/// Returns which of the readings a text may match: those whose every word it holds.
+pub(crate) fn possible(text: &str, readings: &[&Reading]) -> Vec<bool> {
+    // Readings of one pattern have most of their words in common.
+    let mut known: Vec<(&Word, bool)> = Vec::new();
+    let mut possible = Vec::with_capacity(readings.len());
+    for reading in readings {
+        let mut all = true;
+        for word in &reading.literals {
+            let asked = known.iter().find(|(asked, _)| *asked == word).map(|(_, holds)| *holds);
+            let holds = asked.unwrap_or_else(|| word.is_in(text));
+            if asked.is_none() {
+                known.push((word, holds));
+            }
+            if !holds {
+                all = false;
+                break;
+            }
+        }
+        possible.push(all);
+    }
+    possible
 }

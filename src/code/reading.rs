@@ -20,7 +20,7 @@ use ast_grep_core::{Pattern, PatternError};
 use ast_grep_language::SupportLang;
 
 use self::contexts::{Context, contexts};
-use self::pattern::{collect, kind_of, lift, loosen, shape};
+use self::pattern::{Needs, kind_of, lift, loosen, shape};
 use super::parse::{ParseError, parse};
 use super::tree::{Parsed, Tree, TreeNode};
 use super::{explain, matching, template};
@@ -42,9 +42,32 @@ pub(crate) struct Reading {
     /// Is it the head of something whose body it leaves open.
     pub(crate) head: bool,
     /// What a file must hold to match.
-    pub(crate) literals: Vec<String>,
+    pub(crate) literals: Vec<Word>,
     /// Does a metavariable stand in it more than once.
     pub(crate) repeats: bool,
+}
+
+/// A text that a file must hold to match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// The text.
+    pub(crate) text: String,
+    /// Does it stand by itself, as identifiers do.
+    pub(crate) whole: bool,
+}
+
+impl Word {
+    /// Says whether a text holds it.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let letter = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
+        let bytes = text.as_bytes();
+        memchr::memmem::find_iter(bytes, self.text.as_bytes()).any(|at| {
+            let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+            !self.whole || !(letter(before) || letter(bytes.get(at + self.text.len())))
+        })
+    }
 }
 
 /// The ways to read a pattern.
@@ -141,7 +164,7 @@ pub(crate) fn read(source: &str, language: SupportLang) -> Result<Readings, BadP
         .is_some_and(|plain| matches!(plain.pattern.node, PatternNode::MetaVar { .. }));
     let mut others = Vec::new();
     if !single {
-        let lists = plain.as_ref().and_then(|plain| with_lists(&plain.pattern, &bare));
+        let lists = plain.as_ref().and_then(|plain| with_lists(&plain.pattern, &bare, language));
         let placed = contexts(language).iter().map(|place| in_context(&code, language, place));
         let mut known = Vec::new();
         for read in std::iter::once(lists).chain(placed).flatten() {
@@ -211,7 +234,7 @@ fn plain(source: &str, bare: &Parsed, language: SupportLang) -> Result<Reading, 
     let clean = !bare.root().walk().any(|node| node.failed() && !is_variable(&node, language));
     loosen(&mut pattern.node);
     let kind = kind_of(&pattern.node, bare);
-    Ok(Reading::new(pattern, kind, None, clean))
+    Ok(Reading::new(pattern, kind, None, clean, language))
 }
 
 fn in_context(code: &str, language: SupportLang, context: &Context) -> Option<Reading> {
@@ -238,7 +261,7 @@ fn in_context(code: &str, language: SupportLang, context: &Context) -> Option<Re
     }
     lift(&mut pattern.node);
     loosen(&mut pattern.node);
-    Some(Reading { head, ..Reading::new(pattern, kind, Some(context.place), true) })
+    Some(Reading { head, ..Reading::new(pattern, kind, Some(context.place), true, language) })
 }
 
 /// The deepest named node that covers exactly these bytes.
@@ -287,19 +310,25 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit()
 }
 
-fn with_lists(pattern: &Pattern, bare: &Parsed) -> Option<Reading> {
+fn with_lists(pattern: &Pattern, bare: &Parsed, language: SupportLang) -> Option<Reading> {
     let mut pattern = pattern.clone();
     lift(&mut pattern.node).then(|| {
         let kind = kind_of(&pattern.node, bare);
-        Reading::new(pattern, kind, Some("with `$$$NAME;` as a list of statements"), true)
+        Reading::new(pattern, kind, Some("with `$$$NAME;` as a list of statements"), true, language)
     })
 }
 
 impl Reading {
-    fn new(pattern: Pattern, kind: String, place: Option<&'static str>, clean: bool) -> Self {
-        let (mut literals, mut names) = (Vec::new(), Vec::new());
-        collect(&pattern.node, &mut literals, &mut names);
-        let repeats = names.len() > pattern.defined_vars().len();
+    fn new(
+        pattern: Pattern,
+        kind: String,
+        place: Option<&'static str>,
+        clean: bool,
+        language: SupportLang,
+    ) -> Self {
+        let needs = Needs::of(&pattern.node, language);
+        let repeats = needs.names.len() > pattern.defined_vars().len();
+        let literals = needs.words;
         Self { pattern, kind, place, clean, head: false, literals, repeats }
     }
 

@@ -68,6 +68,12 @@ impl Parsed {
         &self.kinds
     }
 
+    /// Returns the comments and the like, by their places in the walk.
+    pub(super) fn extras(&self) -> Vec<usize> {
+        let flags = self.flags.iter().enumerate();
+        flags.filter(|(_, flags)| *flags & EXTRA != 0).map(|(at, _)| at).collect()
+    }
+
     /// Returns the bytes that it holds in memory, its text not counted.
     pub(crate) fn bytes(&self) -> usize {
         const NODE: usize = 2 + 1 + 4 + 4 + 4;

@@ -259,12 +259,8 @@ impl Search<'_> {
             }
         };
         worker.scanned.searched += 1;
-        let may: Vec<_> = self
-            .readings
-            .iter()
-            .map(|reading| matching::may_match(&source.text, reading))
-            .collect();
-        if !may.contains(&true) {
+        let possible = matching::possible(&source.text, self.readings);
+        if !possible.contains(&true) {
             return;
         }
         let parsed = match self.trees.tree(&source, parser, &|| leash.cut().is_some()) {
@@ -280,24 +276,25 @@ impl Search<'_> {
             }
         };
         worker.scanned.flawed += usize::from(parsed.faults() > 0);
-        let (mut counts, mut first) = (Vec::new(), Vec::new());
+        let tried: Vec<usize> =
+            possible.iter().enumerate().filter(|(_, may)| **may).map(|(at, _)| at).collect();
+        let readings: Vec<_> =
+            tried.iter().filter_map(|at| self.readings.get(*at).copied()).collect();
+        let (mut counts, mut first) = (vec![0; possible.len()], Vec::new());
         // A node that two readings match is one match.
         let mut known = HashSet::new();
-        for (index, (reading, may)) in self.readings.iter().zip(may).enumerate() {
-            let mut count = 0;
-            if may {
-                matching::each(&parsed, reading, |found| {
-                    if reading.clean && !known.insert(found.node()) {
-                        return;
-                    }
-                    count += 1;
-                    if count <= self.keep {
-                        first.push((index, found.found()));
-                    }
-                });
+        matching::each(&parsed, &readings, |at, found| {
+            let clean = readings.get(at).is_some_and(|reading| reading.clean);
+            if clean && !known.insert(found.node()) {
+                return;
             }
-            counts.push(count);
-        }
+            let Some(index) = tried.get(at).copied() else { return };
+            let Some(count) = counts.get_mut(index) else { return };
+            *count += 1;
+            if *count <= self.keep {
+                first.push((index, found.found()));
+            }
+        });
         if counts.iter().any(|count| *count > 0) {
             worker.hits.push((at, Hits { file: file.clone(), source, parsed, counts, first }));
         }

@@ -3,8 +3,11 @@
 use ast_grep_core::matcher::PatternNode;
 use ast_grep_core::meta_var::MetaVariable;
 use ast_grep_core::source::SgNode;
+use ast_grep_core::tree_sitter::TSLanguage;
+use ast_grep_language::SupportLang;
 
-use crate::code::tree::Parsed;
+use super::Word;
+use crate::code::tree::{Parsed, grammar};
 
 /// Turns a statement that is only `$$$B;` into the list itself.
 pub(super) fn lift(node: &mut PatternNode) -> bool {
@@ -56,27 +59,77 @@ pub(super) fn kind_of(node: &PatternNode, parsed: &Parsed) -> String {
     node.map_or_else(|| "ERROR".to_owned(), |node| node.kind_name().to_owned())
 }
 
-/// Only named leaves are compared by text; what has no name goes by kind alone, and
-/// `# define` is of the kind `#define`.
-pub(super) fn collect<'p>(
-    node: &'p PatternNode,
-    literals: &mut Vec<String>,
-    names: &mut Vec<&'p str>,
-) {
-    match node {
-        PatternNode::Terminal { text, is_named: true, .. } => {
-            if !text.is_empty() && !literals.contains(text) {
-                literals.push(text.clone());
+/// What a pattern holds that a text must hold as well, and the names that it binds.
+pub(super) struct Needs<'p> {
+    pub(super) words: Vec<Word>,
+    pub(super) names: Vec<&'p str>,
+    grammar: TSLanguage,
+    /// Keywords are written in capitals or not, as one likes.
+    any_case: bool,
+    /// The matcher passes over unnamed tokens right behind a list.
+    after_list: bool,
+}
+
+impl<'p> Needs<'p> {
+    /// Looks through a pattern.
+    pub(super) fn of(node: &'p PatternNode, language: SupportLang) -> Self {
+        let mut needs = Self {
+            words: Vec::new(),
+            names: Vec::new(),
+            grammar: grammar(language),
+            any_case: language == SupportLang::Php,
+            after_list: false,
+        };
+        needs.collect(node);
+        needs
+    }
+
+    fn collect(&mut self, node: &'p PatternNode) {
+        match node {
+            PatternNode::Terminal { text, is_named, kind_id } => {
+                let kind = self.grammar.node_kind_for_id(*kind_id).unwrap_or_default();
+                let word = match is_named {
+                    true => Some(named(text, kind)),
+                    false if self.after_list || self.any_case => None,
+                    false => token(text, kind),
+                };
+                self.after_list &= !is_named;
+                self.words.extend(
+                    word.filter(|word| !word.text.is_empty() && !self.words.contains(word)),
+                );
+            }
+            PatternNode::Internal { children, .. } => {
+                self.after_list = false;
+                children.iter().for_each(|child| self.collect(child));
+                self.after_list = false;
+            }
+            PatternNode::MetaVar { meta_var } => {
+                use MetaVariable::{Capture, MultiCapture, Multiple};
+                if let Capture(name, _) | MultiCapture(name) = meta_var {
+                    self.names.push(name);
+                }
+                self.after_list = matches!(meta_var, Multiple | MultiCapture(_));
             }
         }
-        PatternNode::Internal { children, .. } => {
-            children.iter().for_each(|child| collect(child, literals, names));
-        }
-        PatternNode::MetaVar {
-            meta_var: MetaVariable::Capture(name, _) | MetaVariable::MultiCapture(name),
-        } => names.push(name),
-        PatternNode::Terminal { .. } | PatternNode::MetaVar { .. } => {}
     }
+}
+
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Named leaves are compared by text. An identifier stands by itself wherever it stands;
+/// other texts need not: that of a string may follow an escape.
+fn named(text: &str, kind: &str) -> Word {
+    Word { text: text.to_owned(), whole: is_word(text) && kind.ends_with("identifier") }
+}
+
+/// Unnamed tokens go by kind alone. Only of keywords and operators is it sure that the
+/// kind is the text: `# define` is of the kind `#define`.
+fn token(text: &str, kind: &str) -> Option<Word> {
+    let operator = |byte: u8| b"=<>!+-*/%&|^~?:.".contains(&byte);
+    let sure = text == kind && text.len() > 1 && (is_word(text) || text.bytes().all(operator));
+    sure.then(|| Word { text: text.to_owned(), whole: is_word(text) })
 }
 
 /// Tells readings apart: kinds and texts, in order.

@@ -36,15 +36,20 @@ pub(super) fn explain(told: &Told<'_>, search: &Search<'_>, leash: &Leash) -> St
         lines.push(hint.to_owned());
     }
     if leash.cut().is_none() {
-        lines.extend(words(told, search));
-        lines.extend(nearest(told, search, leash));
+        let (found, all_there) = words(told, search);
+        lines.extend(found);
+        // Where a word is nowhere, that is the reason, and looking on would be dear.
+        if all_there {
+            lines.extend(nearest(told, search, leash));
+        }
     }
     lines.join("\n")
 }
 
-/// Says which of the pattern's words occur, and where all of them do.
-fn words(told: &Told<'_>, search: &Search<'_>) -> Vec<String> {
-    let Some(reading) = search.readings.first() else { return Vec::new() };
+/// Says which of the pattern's words occur, and where all of them do; and whether there
+/// is none that occurs nowhere.
+fn words(told: &Told<'_>, search: &Search<'_>) -> (Vec<String>, bool) {
+    let Some(reading) = search.readings.first() else { return (Vec::new(), true) };
     let mut counts = vec![0_usize; reading.literals.len()];
     let (mut together, mut near) = (0, None);
     for file in &told.scope.files {
@@ -52,7 +57,7 @@ fn words(told: &Told<'_>, search: &Search<'_>) -> Vec<String> {
         let Ok(source) = source else { continue };
         let mut all = true;
         for (word, count) in reading.literals.iter().zip(&mut counts) {
-            let there = source.text.contains(word.as_str());
+            let there = word.is_in(&source.text);
             *count += usize::from(there);
             all &= there;
         }
@@ -62,7 +67,7 @@ fn words(told: &Told<'_>, search: &Search<'_>) -> Vec<String> {
         }
     }
     let words = reading.literals.iter().zip(&counts).filter(|(_, count)| **count == 0);
-    let absent: Vec<_> = words.map(|(word, _)| format!("`{word}`")).take(WORDS).collect();
+    let absent: Vec<_> = words.map(|(word, _)| format!("`{}`", word.text)).take(WORDS).collect();
     let mut lines = Vec::new();
     if !absent.is_empty() {
         lines.push(format!("in no file there is {}", absent.join(", ")));
@@ -74,13 +79,12 @@ fn words(told: &Told<'_>, search: &Search<'_>) -> Vec<String> {
         lines
             .extend(near.map(|(name, (line, text))| format!("the nearest: {name}:{line}: {text}")));
     }
-    lines
+    (lines, absent.is_empty())
 }
 
 /// The line with the most of a pattern's words.
 fn line_with(text: &str, reading: &Reading) -> Option<(usize, String)> {
-    let words =
-        |line: &str| reading.literals.iter().filter(|word| line.contains(word.as_str())).count();
+    let words = |line: &str| reading.literals.iter().filter(|word| word.is_in(line)).count();
     let lines = text.lines().enumerate().map(|(at, line)| (words(line), at, line));
     // The first of equal ones.
     let best = lines.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
