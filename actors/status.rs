@@ -37,6 +37,8 @@ pub enum NodeKind {
     VibeWorker,
     /// What `bash` left running in the background.
     Background,
+    /// A change that waits to be accepted or discarded.
+    StagedEdit,
     /// A check of the project that the run waits for.
     Check,
 }
@@ -57,6 +59,7 @@ impl fmt::Display for NodeKind {
             Self::DebugSession => "debug session",
             Self::VibeWorker => "vibe worker",
             Self::Background => "background process",
+            Self::StagedEdit => "staged edit",
             Self::Check => "check",
         })
     }

@@ -15,6 +15,7 @@ use crate::background::Background;
 use crate::checkers::shared::Checks;
 use crate::checkers::wanted::WantedChecks;
 use crate::config::Config;
+use crate::folder::journal::Journals;
 use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
@@ -24,6 +25,8 @@ use crate::seat::Seat;
 use crate::servers::Languages;
 use crate::servers::watched::Watched;
 use crate::shims::Programs;
+use crate::staged::Staged;
+use crate::trees::Trees;
 use crate::watch::Watches;
 
 /// What the seats of all runs have in common.
@@ -33,6 +36,8 @@ pub(crate) struct Commons {
     programs: Arc<Programs>,
     sysroots: Arc<Sysroots>,
     locks: PathLocks,
+    trees: Trees,
+    journals: Journals,
     watches: Watches,
     checks: Checks,
     host: Arc<OnceLock<ActorRef<HostMsg>>>,
@@ -60,6 +65,8 @@ impl Commons {
             sysroots: Arc::default(),
             launch,
             locks: PathLocks::default(),
+            trees: Trees::default(),
+            journals: Journals::at(folders.commits()),
             spilled: folders.data.join("spilled"),
             tools: folders.tools.clone(),
         }
@@ -71,6 +78,11 @@ impl Commons {
         let _ = self.host.set(host);
     }
 
+    /// Lets go of what no run is there for any more.
+    pub(crate) fn no_run_is_left(&self) {
+        self.trees.clear();
+    }
+
     /// Takes a configuration for the seats that are taken from now on.
     pub(crate) fn configure(&self, config: Arc<Config>) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
@@ -80,6 +92,8 @@ impl Commons {
     pub(crate) fn seat(&self, call: &ToolCall) -> Result<Seat, FolderError> {
         let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
         let run = call.spec.id;
+        // What a session that was killed left half done, before anybody looks at it.
+        self.journals.recover();
         Ok(Seat {
             run,
             folder: Folder::open(&call.spec.folder)?,
@@ -92,6 +106,9 @@ impl Commons {
             background: Background::new(call.row.clone()),
             env: Arc::clone(&call.spec.env),
             locks: self.locks.clone(),
+            trees: self.trees.clone(),
+            staged: Staged::new(call.row.clone()),
+            journals: self.journals.clone(),
             launch: Arc::clone(&self.launch),
             adapters: Adapters {
                 desk: desk_of(call.run.clone()),

@@ -19,6 +19,7 @@ mod charge;
 mod dependents;
 mod watch;
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::path::Path;
 
@@ -86,18 +87,31 @@ pub(crate) async fn around(
     };
     let watch = Watch::begin(seat, &files, cancel).await;
     let mut output = call.await?;
-    let names: Vec<_> = files.iter().map(Inside::name).collect();
-    let of = format!("{tool} {}", names.join(" "));
+    let of = of(tool, &files);
     let written = match watch {
         Ok(watch) => watch.end(seat, &of, cancel).await,
         Err(gone) => Err(gone),
     };
-    let written = written
+    let mut written = written
         .unwrap_or_else(|gone| Written { lacking: vec![gone.to_string()], ..Written::default() });
+    // One cause of many files is told once.
+    for causes in [&mut written.pending, &mut written.lacking, &mut written.cautions] {
+        let mut known = HashSet::new();
+        causes.retain(|cause| known.insert(cause.clone()));
+    }
     let first = files.first().map(Inside::absolute);
     let told = told(seat, &written).await;
     written.add_to(&mut output, seat.folder.root(), first, &told);
     Ok(output)
+}
+
+/// Names a write, for what is told of it later.
+fn of(tool: &str, files: &[Inside]) -> String {
+    let names: Vec<_> = files.iter().take(CAP.files).map(Inside::name).collect();
+    match files.len() - names.len() {
+        0 => format!("{tool} {}", names.join(" ")),
+        more => format!("{tool} {} and {more} more files", names.join(" ")),
+    }
 }
 
 async fn located(seat: &Seat, writes: &[String]) -> Vec<Inside> {

@@ -7,9 +7,12 @@
 //! between the two steps is an error and never a way out. Checking text is no
 //! security: nothing here cleans a `..` by hand. May not start a process.
 
+pub(crate) mod commit;
 pub(crate) mod disk;
 mod error;
+pub(crate) mod journal;
 pub(crate) mod replace;
+mod stamp;
 pub(crate) mod walk;
 
 use std::collections::BTreeSet;
@@ -23,6 +26,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 
 pub(crate) use self::error::FolderError;
+pub(crate) use self::stamp::Stamp;
 
 /// As the kernel does (`MAXSYMLINKS`).
 const LINKS: usize = 40;
@@ -38,6 +42,11 @@ impl Hash {
     /// Hashes a content.
     pub(crate) fn of(content: &[u8]) -> Self {
         Self(blake3::hash(content))
+    }
+
+    /// Reads a hash that was written out.
+    fn from_hex(text: &str) -> Option<Self> {
+        blake3::Hash::from_hex(text).ok().map(Self)
     }
 
     /// Ends a hash that was fed piece by piece.

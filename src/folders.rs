@@ -108,9 +108,19 @@ impl Folders {
     /// Returns what no process of a run may see: its own host's folders, and the
     /// usual ones where it hosts on a private folder inside them.
     pub(crate) fn hidden(&self) -> Vec<PathBuf> {
-        let usual = self.data.parent().filter(|base| base.ends_with(PRIVATE));
-        let usual = usual.and_then(Path::parent).map(Path::to_owned);
+        let usual = self.usual().map(Path::to_owned);
         [self.data.clone(), self.runtime.clone()].into_iter().chain(usual).collect()
+    }
+
+    /// Returns where commits under way are noted: one place for all hosts of a user,
+    /// as whoever comes next takes back what one that was killed left.
+    pub(crate) fn commits(&self) -> PathBuf {
+        self.usual().unwrap_or(&self.data).join("commits")
+    }
+
+    /// The usual data folder, of one that hosts on a private folder inside it.
+    fn usual(&self) -> Option<&Path> {
+        self.data.parent().filter(|base| base.ends_with(PRIVATE)).and_then(Path::parent)
     }
 
     /// Returns the folder of the daemon's logs.

@@ -7,8 +7,10 @@ pub(crate) mod adapters;
 pub(crate) mod ask;
 pub(crate) mod background;
 pub(crate) mod chance;
+pub(crate) mod changes;
 pub(crate) mod checkers;
 pub(crate) mod cli;
+pub(crate) mod code;
 pub(crate) mod commons;
 pub(crate) mod config;
 pub(crate) mod daemon;
@@ -27,12 +29,15 @@ pub(crate) mod room;
 pub(crate) mod seat;
 pub(crate) mod seen;
 pub(crate) mod serve;
+pub(crate) mod server_edits;
 pub(crate) mod servers;
 pub(crate) mod shims;
 pub(crate) mod sockets;
+pub(crate) mod staged;
 pub(crate) mod surface;
 pub(crate) mod tools;
 pub(crate) mod transcripts;
+pub(crate) mod trees;
 pub(crate) mod watch;
 
 /// Runs this process's command line.

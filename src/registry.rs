@@ -23,7 +23,8 @@ const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Everything is wired: a session has a folder and a conversation, and the host its
 /// servers.
-const WIRING: Wiring = Wiring { folder: true, language_servers: true, debug_sessions: true };
+const WIRING: Wiring =
+    Wiring { folder: true, trees: true, language_servers: true, debug_sessions: true };
 
 /// Serves the tree's calls. Cloning shares it.
 #[derive(Clone)]
@@ -74,7 +75,14 @@ impl Tools for Registry {
     }
 
     fn run_ended(&self, run: RunId) -> BoxFuture<'static, ()> {
-        let seat = self.seats.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        let seat = {
+            let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+            let seat = seats.remove(&run);
+            if seats.is_empty() {
+                self.commons.no_run_is_left();
+            }
+            seat
+        };
         let launcher = self.launcher.clone();
         Box::pin(async move {
             if let Some(seat) = &seat {

@@ -14,10 +14,13 @@ use crate::adapters::Adapters;
 use crate::background::Background;
 use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
+use crate::folder::journal::Journals;
 use crate::handles::OutputHandles;
 use crate::locks::PathLocks;
 use crate::seen::Seen;
 use crate::servers::Languages;
+use crate::staged::Staged;
+use crate::trees::Trees;
 
 /// What one run's tools may reach.
 pub(crate) struct Seat {
@@ -35,6 +38,12 @@ pub(crate) struct Seat {
     pub(crate) env: Arc<[(OsString, OsString)]>,
     /// One writer per path, over all runs.
     pub(crate) locks: PathLocks,
+    /// Texts and their trees, of all runs.
+    pub(crate) trees: Trees,
+    /// Changes that wait to be accepted.
+    pub(crate) staged: Staged,
+    /// What was begun on several files.
+    pub(crate) journals: Journals,
     /// Starts processes.
     pub(crate) launch: Arc<dyn Launch>,
     /// The checks of its project that it waits for.

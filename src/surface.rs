@@ -18,6 +18,8 @@ use crate::tools::{TOOLS, Tool, Wired};
 pub(crate) struct Wiring {
     /// It has a work folder.
     pub(crate) folder: bool,
+    /// It has parsers.
+    pub(crate) trees: bool,
     /// It has a language-server supervisor.
     pub(crate) language_servers: bool,
     /// It is part of a conversation with a debug-session supervisor.
@@ -39,6 +41,7 @@ pub(crate) enum Hidden {
 pub(crate) fn visible(tool: &Tool, profile: &Profile, wiring: Wiring) -> Result<(), Hidden> {
     let wired = match tool.wired {
         Wired::Folder => wiring.folder,
+        Wired::Trees => wiring.folder && wiring.trees,
         Wired::LanguageServers => wiring.folder && wiring.language_servers,
         Wired::DebugSessions => wiring.folder && wiring.debug_sessions,
     };
@@ -102,13 +105,31 @@ mod tests {
         surface.tools.into_iter().map(|tool| tool.name).collect()
     }
 
-    const ALL: Wiring = Wiring { folder: true, language_servers: true, debug_sessions: true };
+    const ALL: Wiring =
+        Wiring { folder: true, trees: true, language_servers: true, debug_sessions: true };
 
     #[test]
     fn the_tier_and_the_posture_take_tools_away() {
-        let read = ["read", "grep", "glob", "lsp"];
+        let read = ["read", "grep", "glob", "ast_grep", "lsp"];
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        assert_eq!(names(&full, ALL), [&read[..], &["write", "edit", "bash", "debug"]].concat());
+        assert_eq!(
+            names(&full, ALL),
+            [
+                &read[..],
+                &[
+                    "write",
+                    "edit",
+                    "apply_patch",
+                    "ast_edit",
+                    "lsp_rename",
+                    "lsp_apply",
+                    "resolve",
+                    "bash",
+                    "debug"
+                ]
+            ]
+            .concat()
+        );
         assert_eq!(names(&profile(Tier::Read, WorktreePosture::Writable), ALL), read);
         let posture = profile(Tier::Write, WorktreePosture::ReadOnly);
         assert_eq!(names(&posture, ALL), read);
@@ -117,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_not_wired_is_not_there() {
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        let bare = Wiring { folder: true, language_servers: false, debug_sessions: false };
+        let bare = Wiring { language_servers: false, debug_sessions: false, ..ALL };
         let names_of = names(&full, bare);
         assert!(!names_of.iter().any(|name| name == "lsp" || name == "debug"));
         let nothing = Wiring { folder: false, ..ALL };

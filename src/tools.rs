@@ -5,13 +5,19 @@
 //! everything said about it; the registry, the surface and the guard read it from
 //! there. May not start a process: that is `launch`'s.
 
+pub(crate) mod apply_patch;
+pub(crate) mod ast_edit;
+pub(crate) mod ast_grep;
 pub(crate) mod bash;
 pub(crate) mod debug;
 pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;
 pub(crate) mod lsp;
+pub(crate) mod lsp_apply;
+pub(crate) mod lsp_rename;
 pub(crate) mod read;
+pub(crate) mod resolve;
 pub(crate) mod write;
 
 use hostler_actors::ports::{Block, BoxFuture, ToolCall, ToolCard, ToolResult};
@@ -37,6 +43,8 @@ pub(crate) enum Effect {
 pub(crate) enum Wired {
     /// A work folder.
     Folder,
+    /// A work folder and parsers.
+    Trees,
     /// A work folder and a language-server supervisor.
     LanguageServers,
     /// A work folder, and a conversation with a debug-session supervisor.
@@ -117,9 +125,15 @@ pub(crate) static TOOLS: &[Tool] = &[
     read::TOOL,
     grep::TOOL,
     glob::TOOL,
+    ast_grep::TOOL,
     lsp::TOOL,
     write::TOOL,
     edit::TOOL,
+    apply_patch::TOOL,
+    ast_edit::TOOL,
+    lsp_rename::TOOL,
+    lsp_apply::TOOL,
+    resolve::TOOL,
     bash::TOOL,
     debug::TOOL,
 ];

@@ -15,6 +15,7 @@ mod memory;
 mod open_world;
 mod servers_die;
 mod session;
+mod structural;
 mod support;
 mod tidy;
 mod trials;

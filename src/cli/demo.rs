@@ -6,6 +6,7 @@
 //! is plain lines.
 
 mod debug;
+mod edit;
 mod languages;
 mod projects;
 mod python;
@@ -68,6 +69,13 @@ const PARTS: &[Part] = &[
         servers: &["pyright"],
         bound: Duration::from_secs(30),
         run: |stage, show| Box::pin(debug::part(stage, show)),
+    },
+    Part {
+        name: "edit",
+        about: "a rewrite over hundreds of files, which another run gets in the way of",
+        servers: &["pyright"],
+        bound: Duration::from_secs(30),
+        run: |stage, show| Box::pin(edit::part(stage, show)),
     },
 ];
 

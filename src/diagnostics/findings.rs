@@ -66,9 +66,11 @@ pub(crate) fn fresh_by(standings: &[Standing]) -> String {
     let (fresh, others): (Vec<_>, Vec<_>) =
         standings.iter().partition(|standing| standing.freshness == Freshness::Fresh);
     let names = |of: Vec<&Standing>| of.iter().map(|it| &*it.server).collect::<Vec<_>>().join(", ");
-    match others.is_empty() {
-        true => "fresh".to_owned(),
-        false => format!("fresh by {} only, not by {}", names(fresh), names(others)),
+    match (fresh.is_empty(), others.is_empty()) {
+        (_, true) => "fresh".to_owned(),
+        // Each server stands as it does for the worst of several files.
+        (true, false) => "fresh for a part of the files".to_owned(),
+        (false, false) => format!("fresh by {} only, not by {}", names(fresh), names(others)),
     }
 }
 

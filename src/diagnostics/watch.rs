@@ -35,6 +35,9 @@ use crate::tools::Cancel;
 
 /// How long the state before a write may take to be learnt.
 const BEFORE: Duration = Duration::from_secs(1);
+/// How many written files servers are asked about: each is judged twice, and a verdict
+/// on hundreds would not come within any bound.
+const WRITTEN: usize = 40;
 /// How many open documents are looked at beside the written ones.
 const OPEN: usize = 20;
 /// How long a verdict is waited for after the write, in the background as well. A
@@ -84,8 +87,15 @@ impl Watch {
             cautions: Vec::new(),
         };
         let mut by_server: BTreeMap<(String, PathBuf), (Server, Vec<Inside>)> = BTreeMap::new();
-        for file in files {
-            watch.existed.push(seat.folder.kind(file).is_some());
+        watch.existed.extend(files.iter().map(|file| seat.folder.kind(file).is_some()));
+        if let Some(more) = files.len().checked_sub(WRITTEN).filter(|more| *more > 0) {
+            watch.cautions.push(format!(
+                "{more} of the {} written files are beyond what is judged at once: lsp diagnostics \
+                 with file \"*\" checks the whole project",
+                files.len()
+            ));
+        }
+        for file in files.iter().take(WRITTEN) {
             let serving = seat.languages.serving(Viewpoint::of(seat), file.absolute()).await?;
             if serving.servers.is_empty() {
                 watch.lacking.extend(serving.lacking);
@@ -214,7 +224,11 @@ async fn tell_changes(
                 (false, true) => FileChangeKind::Created,
                 (true, true) if gets_text(file) => return None,
                 (true, true) => FileChangeKind::Changed,
-                (true, false) => FileChangeKind::Deleted,
+                (true, false) => {
+                    // Open, it would go on living at the server.
+                    held.server.close(file.absolute());
+                    FileChangeKind::Deleted
+                }
                 (false, false) => return None,
             };
             Some(FileChange { path: file.absolute().into(), kind })

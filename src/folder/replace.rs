@@ -6,7 +6,7 @@
 //! content is compared right before the rename: only another program that writes in
 //! those microseconds goes unnoticed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
@@ -45,10 +45,11 @@ impl Folder {
         };
         let dir = self.parent(parent, expected.is_none()).map_err(failed)?;
         let old = expected.map(|_| self.old(&dir, leaf, &name)).transpose()?;
-        let temp = Temp::create(&dir, old.is_none()).map_err(failed)?;
+        let temp = Temp::name().and_then(|name| Temp::named(&dir, name, old.is_none()));
+        let temp = temp.map_err(failed)?;
         temp.write(content).map_err(|error| FolderError::of(&name, "written", error))?;
         let lost = old.map(|old| temp.take_after(&old)).transpose().map_err(failed)?;
-        fsync(&temp.file).map_err(failed)?;
+        fsync(temp.file().map_err(failed)?).map_err(failed)?;
         match expected {
             Some(expected) if self.hash(file)? != expected => {
                 return Err(FolderError::Changed { path: name });
@@ -67,7 +68,7 @@ impl Folder {
         Ok(Replaced { hash: Hash::of(content), lost: lost.unwrap_or_default() })
     }
 
-    fn old(&self, dir: &OwnedFd, leaf: &OsStr, name: &str) -> Result<Old, FolderError> {
+    pub(super) fn old(&self, dir: &OwnedFd, leaf: &OsStr, name: &str) -> Result<Old, FolderError> {
         let file = below(dir, Path::new(leaf), READ)
             .map_err(|error| FolderError::of(name, "opened", error))?;
         regular_only(&file, name)?;
@@ -83,7 +84,7 @@ impl Folder {
     }
 
     /// Opens the folder of a file, step by step where steps are to be made.
-    fn parent(&self, relative: &Path, make: bool) -> Result<OwnedFd, Errno> {
+    pub(super) fn parent(&self, relative: &Path, make: bool) -> Result<OwnedFd, Errno> {
         if !make || relative.as_os_str().is_empty() {
             let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
             return below(&self.0.dir, relative, DIRECTORY);
@@ -102,7 +103,7 @@ impl Folder {
 }
 
 /// Renames to a name that must be free.
-fn put_new(dir: &OwnedFd, temp: &str, leaf: &OsStr) -> Result<(), Errno> {
+pub(super) fn put_new(dir: &OwnedFd, temp: &OsStr, leaf: &OsStr) -> Result<(), Errno> {
     match renameat_with(dir, temp, dir, leaf, RenameFlags::NOREPLACE) {
         // Not every file system knows the flag.
         Err(Errno::INVAL | Errno::NOSYS) => match statat(dir, leaf, AtFlags::SYMLINK_NOFOLLOW) {
@@ -114,7 +115,8 @@ fn put_new(dir: &OwnedFd, temp: &str, leaf: &OsStr) -> Result<(), Errno> {
     }
 }
 
-struct Old {
+/// A file that is about to be replaced.
+pub(super) struct Old {
     file: OwnedFd,
     stat: Stat,
 }
@@ -128,60 +130,69 @@ pub(crate) fn is_temporary(path: &Path) -> bool {
 }
 
 /// A temporary sibling, removed unless it is kept.
-struct Temp<'a> {
+pub(super) struct Temp<'a> {
     dir: &'a OwnedFd,
-    name: String,
-    file: OwnedFd,
-    kept: bool,
+    name: OsString,
+    file: Option<OwnedFd>,
 }
 
 impl<'a> Temp<'a> {
-    fn create(dir: &'a OwnedFd, new: bool) -> Result<Self, Errno> {
-        let name = format!("{TEMPORARY}{:016x}", getrandom::u64().map_err(|_| Errno::IO)?);
+    /// Chooses a name.
+    pub(super) fn name() -> Result<OsString, Errno> {
+        Ok(format!("{TEMPORARY}{:016x}", getrandom::u64().map_err(|_| Errno::IO)?).into())
+    }
+
+    /// Makes one under a name that must be free.
+    pub(super) fn named(dir: &'a OwnedFd, name: OsString, new: bool) -> Result<Self, Errno> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         // Until it has the old file's mode, nobody else may read the content.
         let mode = Mode::from_raw_mode(if new { 0o666 } else { 0o600 });
         let file = openat(dir, &name, flags, mode)?;
-        Ok(Self { dir, name, file, kept: false })
+        Ok(Self { dir, name, file: Some(file) })
     }
 
-    fn write(&self, content: &[u8]) -> std::io::Result<()> {
-        std::fs::File::from(self.file.try_clone()?).write_all(content)
+    fn file(&self) -> Result<&OwnedFd, Errno> {
+        self.file.as_ref().ok_or(Errno::BADF)
+    }
+
+    pub(super) fn write(&self, content: &[u8]) -> std::io::Result<()> {
+        std::fs::File::from(self.file()?.try_clone()?).write_all(content)
     }
 
     /// Takes over what the old file has beside its bytes, and says what it could not.
-    fn take_after(&self, old: &Old) -> Result<Vec<&'static str>, Errno> {
-        let mut lost = Vec::new();
+    pub(super) fn take_after(&self, old: &Old) -> Result<Vec<&'static str>, Errno> {
+        let (mut lost, file) = (Vec::new(), self.file()?);
         let (user, group) = (old.stat.st_uid, old.stat.st_gid);
-        let ours = fstat(&self.file)?;
+        let ours = fstat(file)?;
         if (ours.st_uid, ours.st_gid) != (user, group)
-            && fchown(&self.file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))).is_err()
+            && fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))).is_err()
         {
             lost.push("its owner");
         }
-        if !copy_attributes(&old.file, &self.file) {
+        if !copy_attributes(&old.file, file) {
             lost.push("some extended attributes");
         }
         // After the owner: changing that clears the set-user-id bits.
-        fchmod(&self.file, Mode::from_raw_mode(old.stat.st_mode & 0o7777))?;
+        fchmod(file, Mode::from_raw_mode(old.stat.st_mode & 0o7777))?;
         if old.stat.st_nlink > 1 {
             lost.push("its other hard links, which keep the old content");
         }
         Ok(lost)
     }
 
-    fn keep(mut self) {
-        self.kept = true;
+    /// Leaves it to its name, and returns it.
+    pub(super) fn keep(mut self) -> Option<OwnedFd> {
+        self.file.take()
     }
 }
 
 impl Drop for Temp<'_> {
     fn drop(&mut self) {
-        if !self.kept
+        if self.file.is_some()
             && let Err(error) = unlinkat(self.dir, &self.name, AtFlags::empty())
         {
-            tracing::warn!(name = self.name, %error, "a temporary file stays behind");
+            tracing::warn!(name = %self.name.display(), %error, "a temporary file stays behind");
         }
     }
 }

@@ -17,8 +17,10 @@ use crate::background::Background;
 use crate::checkers::shared::Checks;
 use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
+use crate::folder::journal::Journals;
 use crate::handles::{Limits, OutputHandles};
 use crate::servers::testing::languages;
+use crate::staged::Staged;
 use crate::tools::{Cancel, Failure, Tool};
 use crate::watch::Watches;
 
@@ -58,6 +60,9 @@ impl Bench {
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
             adapters: crate::adapters::testing::adapters(&table, &launch),
+            trees: Default::default(),
+            staged: Staged::new(entry.anchor()),
+            journals: Journals::at(place.path().join("data/commits")),
             checks: WantedChecks::new(checks, entry.anchor()),
             languages,
             launch,

@@ -11,10 +11,10 @@
 //! `freshness`, `diagnostics[]`, `total`, `shown`, `reasons[]` as in `diagnostics`.
 
 mod answers;
-mod arguments;
-mod asking;
+pub(super) mod arguments;
+pub(super) mod asking;
 mod listing;
-mod place;
+pub(super) mod place;
 mod sources;
 mod standing;
 mod symbol;

@@ -12,6 +12,11 @@ use super::{Debugged, scripted};
 use crate::support::{Home, Running, copy, eventually, lives};
 
 /// A port that is free now.
+#[expect(clippy::print_stdout, reason = "a test that proves nothing says so")]
+fn skipped(why: &str) {
+    println!("skipped: {why}");
+}
+
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -104,7 +109,7 @@ fn a_go_program_is_left_running() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    let Ok(mut child) = started else { return };
+    let Ok(mut child) = started else { return skipped("there is no `dlv`") };
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let dlv = Running(child);
@@ -171,9 +176,7 @@ fn a_c_program_is_left_alive_by_terminate_and_by_our_death() {
     std::fs::write(dir.join("waits.c"), waits).unwrap();
     let built =
         Command::new("cc").args(["-g", "waits.c", "-o", "waits"]).current_dir(&dir).status();
-    if !built.is_ok_and(|status| status.success()) {
-        return;
-    }
+    assert!(built.is_ok_and(|status| status.success()), "set-up sees that there is a `cc`");
     for kill in [false, true] {
         let port = free_port();
         let started = Command::new("lldb-server-19")
@@ -183,7 +186,7 @@ fn a_c_program_is_left_alive_by_terminate_and_by_our_death() {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let Ok(server) = started else { return };
+        let Ok(server) = started else { return skipped("there is no `lldb-server-19`") };
         let _server = Running(server);
         let mut debug = Debugged { session: home.session(&dir, &[]), dir: dir.clone() };
         debug.done("breakpoints", json!({ "file": "waits.c", "lines": [5] }));

@@ -47,15 +47,19 @@ pub(super) struct Answer {
     /// Its text.
     pub(super) text: String,
     /// Its facts.
-    details: Value,
+    pub(super) details: Value,
 }
 
 impl Answer {
+    /// Returns the word for what the diagnostics in it are worth.
+    pub(super) fn freshness(&self) -> &str {
+        self.details.get("freshness").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// Is it a verdict on the text as it is now, with so many problems.
     pub(super) fn is_fresh(&self, problems: u64) -> bool {
         let fact = |name| self.details.get(name);
-        fact("total").and_then(Value::as_u64) == Some(problems)
-            && fact("freshness").and_then(Value::as_str) == Some("fresh")
+        fact("total").and_then(Value::as_u64) == Some(problems) && self.freshness() == "fresh"
     }
 
     /// Fails where what must hold does not.
@@ -98,6 +102,23 @@ impl Remote {
 
     /// Makes a call that must succeed.
     pub(super) async fn call(&mut self, tool: &str, arguments: Value) -> Result<Answer, Broken> {
+        let what = format!("{tool} {arguments}");
+        match self.make(tool, arguments).await? {
+            (false, answer) => Ok(answer),
+            (true, Answer { text, .. }) => Err(Broken::Failed { what, text }),
+        }
+    }
+
+    /// Makes a call that must be refused.
+    pub(super) async fn refused(&mut self, tool: &str, arguments: Value) -> Result<Answer, Broken> {
+        let what = format!("{tool} {arguments}");
+        let (refused, answer) = self.make(tool, arguments).await?;
+        answer.expect(refused, &what, "a refusal")?;
+        Ok(answer)
+    }
+
+    /// Makes a call, and says whether it failed.
+    async fn make(&mut self, tool: &str, arguments: Value) -> Result<(bool, Answer), Broken> {
         self.last += 1;
         let what = format!("{tool} {arguments}");
         let line = json!({"id": self.last, "call": tool, "arguments": arguments});
@@ -114,12 +135,11 @@ impl Remote {
         let blocks = answer.pointer("/result/content").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        if answer.pointer("/result/is_error") != Some(&Value::Bool(false)) {
-            let refused = answer.pointer("/error/message").and_then(Value::as_str);
-            return Err(Broken::Failed { what, text: text + refused.unwrap_or_default() });
-        }
+        let failed = answer.pointer("/result/is_error") != Some(&Value::Bool(false));
+        let refused = answer.pointer("/error/message").and_then(Value::as_str);
+        let text = text + refused.unwrap_or_default();
         let details = answer.pointer("/result/details").cloned().unwrap_or_default();
-        Ok(Answer { text, details })
+        Ok((failed, Answer { text, details }))
     }
 
     /// Ends the session and waits until the daemon has ended its run.

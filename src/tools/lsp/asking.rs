@@ -38,16 +38,16 @@ const READING: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// A file and who can be asked about it.
-pub(super) struct Subject {
+pub(in crate::tools) struct Subject {
     /// The file.
-    pub(super) file: Inside,
+    pub(in crate::tools) file: Inside,
     /// The servers.
-    pub(super) serving: Serving,
+    pub(in crate::tools) serving: Serving,
 }
 
 impl Subject {
     /// Finds a file as it was given.
-    pub(super) async fn find(seat: &Seat, given: &str) -> Result<Self, Failure> {
+    pub(in crate::tools) async fn find(seat: &Seat, given: &str) -> Result<Self, Failure> {
         let file = seat.folder.locate(given)?;
         let serving = seat.languages.serving(Viewpoint::of(seat), file.absolute()).await?;
         Ok(Self { file, serving })
@@ -55,14 +55,14 @@ impl Subject {
 
     /// Reads the file as it is now. Also where no server takes it, so that a missing
     /// file is told as that.
-    pub(super) async fn read(&self, seat: &Seat) -> Result<Document, Failure> {
+    pub(in crate::tools) async fn read(&self, seat: &Seat) -> Result<Document, Failure> {
         let language_id = self.serving.servers.first();
         let language_id = language_id.map_or_else(|| "".into(), |first| first.language_id.clone());
         Ok(documents::read(&seat.folder, &self.file, &language_id).await?)
     }
 
     /// Returns the servers, or why there is none.
-    pub(super) fn servers(&self) -> Result<&[Server], Failure> {
+    pub(in crate::tools) fn servers(&self) -> Result<&[Server], Failure> {
         match self.serving.servers.as_slice() {
             [] => Err(Failure {
                 message: format!("lsp: {}", self.serving.reason(&self.file.name())),
@@ -74,30 +74,30 @@ impl Subject {
 }
 
 /// One question to servers.
-pub(super) struct Ask<'a> {
+pub(in crate::tools) struct Ask<'a> {
     /// The action, for errors.
-    pub(super) action: &'static str,
+    pub(in crate::tools) action: &'static str,
     /// The protocol's method.
-    pub(super) method: &'static str,
+    pub(in crate::tools) method: &'static str,
     /// The documents that it is about.
-    pub(super) documents: &'a [Document],
+    pub(in crate::tools) documents: &'a [Document],
     /// Its params.
-    pub(super) params: Params<'a>,
+    pub(in crate::tools) params: Params<'a>,
     /// Is the first that has something to say enough, or do all add to the answer.
-    pub(super) first: bool,
+    pub(in crate::tools) first: bool,
 }
 
 /// What servers answered.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(in crate::tools) struct Answers {
     /// The answers.
-    pub(super) answers: Vec<Answer>,
+    pub(in crate::tools) answers: Vec<Answer>,
     /// What to say of those that did not, or not for certain.
-    pub(super) notes: Vec<String>,
+    pub(in crate::tools) notes: Vec<String>,
 }
 
 /// Asks all of these servers.
-pub(super) async fn ask(
+pub(in crate::tools) async fn ask(
     seat: &Seat,
     cancel: &Cancel,
     servers: &[Server],
@@ -176,7 +176,7 @@ async fn one(
 
 impl Answers {
     /// Adds to a result what is to be said of its answers.
-    pub(super) fn finish(&self, text: String, details: Value) -> Output {
+    pub(in crate::tools) fn finish(&self, text: String, details: Value) -> Output {
         let notes = self.notes.iter().map(|note| format!("\n({note})"));
         let text = text + &notes.collect::<String>();
         Output::text(text, with(details, json!({ "notes": self.notes })))

@@ -28,13 +28,13 @@ const FOR_ACTIONS: Duration = Duration::from_secs(3);
 
 /// A place in a text.
 #[derive(Debug)]
-struct Spotted {
+pub(in crate::tools) struct Spotted {
     /// The first byte of the identifier that is asked about.
-    at: usize,
+    pub(in crate::tools) at: usize,
     /// The bytes that were named.
     span: Range<usize>,
     /// The identifier.
-    name: String,
+    pub(in crate::tools) name: String,
 }
 
 impl Question {
@@ -89,7 +89,11 @@ pub(super) async fn answer(
     Ok(asked.finish(text, with(details, about)))
 }
 
-fn spotted(document: &Document, name: &str, place: &Place) -> Result<Spotted, Failure> {
+pub(in crate::tools) fn spotted(
+    document: &Document,
+    name: &str,
+    place: &Place,
+) -> Result<Spotted, Failure> {
     let lines = Lines::new(&document.text);
     // What follows the last line end is no line to a reader.
     let after_end = document.text.is_empty() || document.text.ends_with(['\n', '\r']);
@@ -111,7 +115,7 @@ fn spotted(document: &Document, name: &str, place: &Place) -> Result<Spotted, Fa
     })
 }
 
-fn params(
+pub(in crate::tools) fn params(
     document: &Document,
     spotted: &Spotted,
     question: Question,
@@ -138,7 +142,7 @@ fn params(
 
 /// Returns the diagnostics on a line as the servers gave them: quick fixes are for
 /// those. None where there is no verdict in time.
-async fn diagnostics_at(
+pub(in crate::tools) async fn diagnostics_at(
     servers: &[Server],
     document: &Document,
     at: usize,

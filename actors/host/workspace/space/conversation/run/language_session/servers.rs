@@ -82,6 +82,9 @@ pub trait LeasedServer: Send + Sync {
     /// Tells the server what became of files on disk.
     fn changed(&self, changes: Vec<FileChange>);
 
+    /// Lets go of a document that is no more: the last run to do so closes it.
+    fn close(&self, path: &Path);
+
     /// Starts a fresh process, for everybody who has a lease.
     fn reload(&self);
 
@@ -162,6 +165,10 @@ impl LeasedServer for Lease {
 
     fn changed(&self, changes: Vec<FileChange>) {
         Lease::changed(self, changes);
+    }
+
+    fn close(&self, path: &Path) {
+        Lease::close(self, path);
     }
 
     fn reload(&self) {

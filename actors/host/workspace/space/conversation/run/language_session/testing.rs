@@ -257,6 +257,10 @@ impl LeasedServer for FakeServer {
         self.world().changes.extend(changes);
     }
 
+    fn close(&self, path: &Path) {
+        self.world().texts.remove(path);
+    }
+
     fn reload(&self) {
         self.world().reloads += 1;
     }
