@@ -29,7 +29,9 @@ fn the_first_line_says_what_the_turn_has() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["read", "grep", "glob", "lsp", "write", "edit", "bash", "debug"]);
+    let expected = "read, grep, glob, ast_grep, lsp, write, edit, apply_patch, ast_edit, \
+                    lsp_rename, lsp_apply, resolve, bash, debug";
+    assert_eq!(names.join(", "), expected);
     for tool in ready["tools"].as_array().unwrap() {
         assert_eq!(tool["input_schema"]["type"], "object", "{tool:#}");
         let name = tool["name"].as_str().unwrap();
@@ -55,7 +57,8 @@ fn lines_that_are_no_requests_are_told_and_the_session_goes_on() {
     let failure = session.failure("explode", json!({}));
     assert_eq!(
         failure,
-        "there is no tool `explode`; this turn has: read, grep, glob, lsp, write, edit, bash, debug"
+        "there is no tool `explode`; this turn has: read, grep, glob, ast_grep, lsp, write, edit, \
+         apply_patch, ast_edit, lsp_rename, lsp_apply, resolve, bash, debug"
     );
     let failure = session.failure("read", json!({"path": 7}));
     assert!(failure.contains("`path`") && failure.contains("expected a string"), "{failure}");
