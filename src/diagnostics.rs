@@ -173,25 +173,41 @@ impl Written {
         let (kept, cut) = capped(self.introduced, CAP, |new| &new.finding, first);
         lines.extend(kept.iter().map(|new| introduced_line(folder, new)));
         lines.extend(cut);
-        let total_unsure = self.unsure.len();
-        let (unsure, cut) = capped(self.unsure, UNSURE, |finding| finding, first);
-        if !unsure.is_empty() {
-            lines.push("what may be older than this write, or somebody else's:".to_owned());
-            lines.extend(unsure.iter().map(|finding| line(folder, finding)));
-            lines.extend(cut);
-        }
+        let unsure = Unsure::of(folder, self.unsure, first);
+        lines.extend(unsure.lines);
         if !lines.is_empty() {
             output.content.push(Block::Text { text: lines.join("\n") });
         }
         let items: Vec<_> = kept.iter().map(|new| introduced_detail(folder, new)).collect();
-        let unsure: Vec<_> = unsure.iter().map(|finding| detail(folder, finding)).collect();
         let more = json!({
             "freshness": freshness, "diagnostics": items, "total": total,
             "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
-            "perhaps_older": unsure, "perhaps_older_total": total_unsure,
+            "perhaps_older": unsure.details, "perhaps_older_total": unsure.total,
             "servers": self.standings,
         });
         output.details = with(std::mem::take(&mut output.details), more);
+    }
+}
+
+/// What nobody is charged with, as it is told.
+struct Unsure {
+    lines: Vec<String>,
+    details: Vec<Value>,
+    total: usize,
+}
+
+impl Unsure {
+    fn of(folder: &Path, found: Vec<Finding>, first: Option<&Path>) -> Self {
+        let total = found.len();
+        let (shown, cut) = capped(found, UNSURE, |finding| finding, first);
+        let mut lines = Vec::new();
+        if !shown.is_empty() {
+            lines.push("what may be older than this write, or somebody else's:".to_owned());
+            lines.extend(shown.iter().map(|finding| line(folder, finding)));
+            lines.extend(cut);
+        }
+        let details = shown.iter().map(|finding| detail(folder, finding)).collect();
+        Self { lines, details, total }
     }
 }
 
@@ -213,6 +229,9 @@ fn late_part(folder: &Path, late: Late) -> (String, Value) {
         _ => Freshness::Unknown,
     };
     let mut lines = vec![match (late.verified.is_empty(), total) {
+        (false, 0) if !late.doubtful.is_empty() => {
+            format!("diagnostics of your earlier {}: now known, nothing surely new", late.of)
+        }
         (true, _) => format!("diagnostics of your earlier {}: not verified", late.of),
         (false, 0) => format!("diagnostics of your earlier {}: now known, nothing new", late.of),
         (false, _) => format!("diagnostics of your earlier {}: now known, new: {counts}", late.of),
@@ -224,6 +243,8 @@ fn late_part(folder: &Path, late: Late) -> (String, Value) {
     let (kept, cut) = capped(late.introduced, CAP, |new| &new.finding, None);
     lines.extend(kept.iter().map(|new| introduced_line(folder, new)));
     lines.extend(cut);
+    let doubtful = Unsure::of(folder, late.doubtful, None);
+    lines.extend(doubtful.lines);
     lines.extend(reasons.iter().take(CAP.files).cloned());
     if let Some(more) = reasons.len().checked_sub(CAP.files).filter(|more| *more > 0) {
         lines.push(format!("and {more} more files were not verified"));
@@ -232,6 +253,7 @@ fn late_part(folder: &Path, late: Late) -> (String, Value) {
     let details = json!({
         "of": late.of, "freshness": freshness, "diagnostics": items, "total": total,
         "shown": kept.iter().map(Introduced::count).sum::<usize>(), "reasons": reasons,
+        "perhaps_older": doubtful.details, "perhaps_older_total": doubtful.total,
     });
     (lines.join("\n"), details)
 }

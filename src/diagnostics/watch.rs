@@ -141,9 +141,8 @@ impl Watch {
             after.put_off(others);
         }
         after.take_over(older);
-        let others: Option<Vec<_>> = roots.iter().map(|root| root.of_others(&files)).collect();
-        after.others = others.map(|others| others.concat());
-        after.finish(seat, of, began + HARD.max(inline * LATER)).await
+        let others = Others { roots, files };
+        after.finish(seat, of, Arc::new(others), began + HARD.max(inline * LATER)).await
     }
 }
 
@@ -252,9 +251,29 @@ async fn reclaimed(seat: &Seat, main: &[Before]) -> Result<Vec<Baseline>, Gone> 
 struct After {
     known: Vec<(Baseline, Vec<Finding>)>,
     waiting: Vec<(Watched, Baseline)>,
-    /// What others have changed meanwhile, where that is known.
-    others: Option<Vec<Arc<Path>>>,
     written: Written,
+}
+
+/// Says what others have changed since a write began.
+struct Others {
+    roots: Vec<Since>,
+    files: Vec<Inside>,
+}
+
+impl Others {
+    /// Returns what they have, where that is known.
+    fn changed(&self) -> Option<Vec<Arc<Path>>> {
+        let others: Option<Vec<_>> =
+            self.roots.iter().map(|root| root.of_others(&self.files)).collect();
+        others.map(|others| others.concat())
+    }
+}
+
+/// Says whether others have changed a file, or something that it depends on.
+fn may_be_theirs(path: &Path, others: &Others) -> bool {
+    others
+        .changed()
+        .is_none_or(|others| !others.is_empty() && dependents::depends_on(path, &others))
 }
 
 impl After {
@@ -358,14 +377,20 @@ impl After {
         }
     }
 
-    async fn finish(mut self, seat: &Seat, of: &str, until: Instant) -> Result<Written, Gone> {
+    async fn finish(
+        mut self,
+        seat: &Seat,
+        of: &str,
+        since: Arc<Others>,
+        until: Instant,
+    ) -> Result<Written, Gone> {
         let session = &seat.languages.session;
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
         self.written.unsure = changes.iter().flat_map(unsure).collect();
         let introduced = session.account(changes.clone()).await?;
         if !introduced.is_empty() {
-            let others = self.others;
+            let others = since.changed();
             let charged = tokio::task::spawn_blocking(move || {
                 take_doubtful(introduced, &changes, others.as_deref())
             });
@@ -375,7 +400,7 @@ impl After {
         }
         if !self.waiting.is_empty() {
             let (watched, baselines) = self.waiting.into_iter().unzip();
-            session.go_on(wait(seat.folder.clone(), of, watched, baselines, until)).await?;
+            session.go_on(wait(seat.folder.clone(), of, watched, baselines, since, until)).await?;
         }
         Ok(self.written)
     }
@@ -386,6 +411,7 @@ fn wait(
     of: &str,
     watched: Vec<Watched>,
     baselines: Vec<Baseline>,
+    since: Arc<Others>,
     until: Instant,
 ) -> Wait {
     let verdicts = async move {
@@ -393,7 +419,11 @@ fn wait(
         // In order: the written files first, as the others depend on them.
         for one in watched {
             if let Some(after) = one.settled(&folder, until).await {
-                settled.push(Settled { target: one.target(), after });
+                let (target, roots) = (one.target(), Arc::clone(&since));
+                let path = Arc::clone(&target.path);
+                let theirs = tokio::task::spawn_blocking(move || may_be_theirs(&path, &roots));
+                let theirs = theirs.await.unwrap_or(true);
+                settled.push(Settled { target, after, theirs });
             }
         }
         settled

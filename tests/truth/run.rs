@@ -340,6 +340,10 @@ impl Run {
             let late = self.late(&of);
             known = late["freshness"] == "fresh";
             items.extend(list(&late, "diagnostics"));
+            for mut item in list(&late, "perhaps_older") {
+                item["perhaps"] = true.into();
+                items.push(item);
+            }
         }
         let after = self.faults(&before.files);
         if known {

@@ -91,10 +91,8 @@ pub(super) struct Documents {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     pub(super) run: RunId,
-    /// That run has just written them.
+    /// That run has just written them: the server is to hear of a save.
     pub(super) written: bool,
-    /// The server is to hear of a save.
-    pub(super) save: bool,
 }
 
 /// What a verdict on a document would speak of.
@@ -220,7 +218,7 @@ impl Documents {
         self.tick += 1;
         for document in documents {
             let recheck = self.bring(now, purpose, document, terms, &mut steps);
-            if (purpose.save || recheck)
+            if (purpose.written || recheck)
                 && let Some(save) =
                     self.open.get_mut(&document.path).and_then(|open| open.save(terms))
             {

@@ -262,8 +262,7 @@ impl Running {
         let now = Instant::now();
         let Some(terms) = self.terms() else { return };
         let mut held = lock(&self.documents);
-        let steps =
-            held.sync(now, Purpose { run, written: saved, save: saved }, &documents, &terms);
+        let steps = held.sync(now, Purpose { run, written: saved }, &documents, &terms);
         // One check of the whole project is for whatever changed before it.
         let files_at = held.files_at();
         let outdated = |at: Option<Instant>| at.is_none_or(|at| at < files_at);

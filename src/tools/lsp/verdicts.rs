@@ -120,7 +120,9 @@ async fn go_on(seat: &Seat, subject: &Subject, server: &Server) -> Result<(), Fa
     let until = Instant::now() + BEYOND;
     let verdicts = async move {
         let after = watched.settled(&folder, until).await;
-        after.into_iter().map(|after| Settled { target: target.clone(), after }).collect()
+        // Nobody is charged with anything.
+        let settled = |after| Settled { target: target.clone(), after, theirs: false };
+        after.into_iter().map(settled).collect()
     };
     let wait = Wait {
         of: format!("lsp diagnostics {}", subject.file.name()).into(),

@@ -40,7 +40,7 @@ impl Bench {
     fn sync(&mut self, run: u64, document: &Document, saved: bool) -> String {
         let one = std::slice::from_ref(document);
         let terms = terms(self.options, &self.registrations);
-        let purpose = Purpose { run: RunId(run), written: saved, save: saved };
+        let purpose = Purpose { run: RunId(run), written: saved };
         shown(&self.documents.sync(Instant::now(), purpose, one, &terms).out)
     }
 }
@@ -161,7 +161,7 @@ fn what_changed_unseen_is_trusted_again_by_a_later_reading_or_by_its_writer() {
     unseen(&mut bench);
     let one = std::slice::from_ref(&old);
     let terms = terms(bench.options, &bench.registrations);
-    let purpose = Purpose { run: RunId(1), written: false, save: false };
+    let purpose = Purpose { run: RunId(1), written: false };
     let steps = bench.documents.sync(Instant::now(), purpose, one, &terms);
     assert!(steps.superseded, "anybody else's older reading may be of anything");
     assert!(shown(&steps.out).starts_with("textDocument/didClose"));

@@ -259,19 +259,28 @@ impl State {
         let settled = settled.unwrap_or_else(|| {
             let after = Err(format!("no verdict within {:?}", wait.within));
             let targets = baselines.iter().map(|baseline| baseline.target.clone());
-            targets.map(|target| Settled { target, after: after.clone() }).collect()
+            let settled =
+                targets.map(|target| Settled { target, after: after.clone(), theirs: true });
+            settled.collect()
         });
-        let mut after: HashMap<_, _> =
-            settled.into_iter().map(|settled| (settled.target, settled.after)).collect();
+        let mut settled: HashMap<_, _> = settled
+            .into_iter()
+            .map(|settled| (settled.target, (settled.after, settled.theirs)))
+            .collect();
         let mut late = Late { of: Arc::clone(&wait.of), ..Late::default() };
         for baseline in baselines {
             let target = baseline.target.clone();
-            match after.remove(&target) {
-                Some(Ok(after)) => {
-                    late.introduced.extend(self.ledger.account(&baseline.change(after)));
+            match settled.remove(&target) {
+                Some((Ok(after), theirs)) => {
+                    let new = self.ledger.account(&baseline.clone().change(after));
+                    let (ours, doubtful): (Vec<_>, Vec<_>) = new
+                        .into_iter()
+                        .partition(|new| !theirs || baseline.touches(new.finding.line));
+                    late.introduced.extend(ours);
+                    late.doubtful.extend(doubtful.into_iter().map(|new| new.finding));
                     late.verified.push(target);
                 }
-                Some(Err(reason)) => late.unverified.push((target, reason)),
+                Some((Err(reason), _)) => late.unverified.push((target, reason)),
                 // Somebody else has changed it since: not this run's to be told of.
                 None => {}
             }

@@ -82,7 +82,7 @@ fn wait(path: &str, takes: Duration, after: Result<Vec<Finding>, String>) -> Wai
         baselines: vec![Baseline { target: target(path), before: Some(Vec::new()), lines: None }],
         verdicts: Box::pin(async move {
             tokio::time::sleep(takes).await;
-            vec![Settled { target: of_path, after }]
+            vec![Settled { target: of_path, after, theirs: false }]
         }),
         within: Duration::from_secs(9),
     }
@@ -194,4 +194,24 @@ async fn the_end_of_the_run_ends_its_waits() {
     assert!(bench.table.snapshot().is_empty());
     let error = bench.session.first_mention("x".to_owned()).await.unwrap_err();
     assert!(error.to_string().contains("language session is gone"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_somebody_elses_is_told_late_and_nobody_is_charged() {
+    let bench = bench().await;
+    let (on_line_1, path) = (finding("/r/a", "mine"), target("/r/a"));
+    let elsewhere = Finding { line: 7, ..finding("/r/a", "theirs") };
+    let after = Ok(vec![on_line_1.clone(), elsewhere.clone()]);
+    let baseline = Baseline { target: path.clone(), before: Some(Vec::new()), lines: Some(1..=1) };
+    let wait = Wait {
+        of: "write a".into(),
+        baselines: vec![baseline],
+        verdicts: Box::pin(async move { vec![Settled { target: path, after, theirs: true }] }),
+        within: Duration::from_secs(9),
+    };
+    bench.session.go_on(wait).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let late = bench.session.take_late().await.unwrap().remove(0);
+    let charged: Vec<_> = late.introduced.into_iter().map(|new| new.finding).collect();
+    assert_eq!((charged, late.doubtful), (vec![on_line_1], vec![elsewhere]));
 }

@@ -36,6 +36,8 @@ pub struct Settled {
     pub target: Target,
     /// What is found now, or why that is not known.
     pub after: Result<Vec<Finding>, String>,
+    /// May somebody else have changed it meanwhile, or something that it depends on.
+    pub theirs: bool,
 }
 
 /// A wait that outlasts the call that began it.
@@ -57,6 +59,8 @@ pub struct Late {
     pub of: Arc<str>,
     /// What the write introduced.
     pub introduced: Vec<Introduced>,
+    /// What is new, and may be somebody else's.
+    pub doubtful: Vec<Finding>,
     /// The files whose verdict is known now.
     pub verified: Vec<Target>,
     /// The files that could not be verified, and why.
@@ -64,6 +68,12 @@ pub struct Late {
 }
 
 impl Baseline {
+    /// Says whether the write changed a line.
+    #[must_use]
+    pub fn touches(&self, line: u32) -> bool {
+        self.lines.as_ref().is_some_and(|lines| lines.contains(&line))
+    }
+
     /// Returns the change that this baseline and what is found now make up.
     #[must_use]
     pub fn change(self, after: Vec<Finding>) -> Change {
