@@ -4,32 +4,24 @@
 //! write did not touch, in a file that mentions one of those, may be theirs: it is
 //! told, and nobody is charged with it.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
     Change, Finding, Introduced,
 };
+use std::path::Path;
 
-use super::dependents::depends_on;
-
-/// Takes out of what is new what may be somebody else's, who changed these files; it
-/// is not always known which.
+/// Takes out of what is new what may be somebody else's: `theirs` says of which files
+/// they may have broken something.
 pub(super) fn take_doubtful(
     introduced: Vec<Introduced>,
     changes: &[Change],
-    others: Option<&[Arc<Path>]>,
+    theirs: impl Fn(&Path) -> bool,
 ) -> (Vec<Introduced>, Vec<Finding>) {
-    if others.is_some_and(<[_]>::is_empty) {
-        return (introduced, Vec::new());
-    }
     let touched = |finding: &Finding| {
         changes.iter().any(|change| {
             change.path == finding.path
                 && change.lines.as_ref().is_some_and(|lines| lines.contains(&finding.line))
         })
     };
-    let theirs = |path: &Path| others.is_none_or(|others| depends_on(path, others));
     let (ours, doubtful): (Vec<_>, Vec<_>) =
         introduced.into_iter().partition(|new| touched(&new.finding) || !theirs(&new.finding.path));
     (ours, doubtful.into_iter().map(|new| new.finding).collect())
@@ -40,6 +32,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
     use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::Severity;
 
+    use std::sync::Arc;
+
+    use super::super::dependents::depends_on;
     use super::*;
 
     #[test]
@@ -67,12 +62,13 @@ mod tests {
         let new = [finding("a.py", 3), finding("a.py", 9), finding("b.py", 3)];
         let introduced = new.map(|finding| Introduced { finding, others: Vec::new() });
         let doubtful = |others: Option<&[Arc<Path>]>| {
-            let (ours, doubtful) =
-                take_doubtful(introduced.to_vec(), std::slice::from_ref(&change), others);
+            let theirs = |path: &Path| others.is_none_or(|others| depends_on(path, others));
+            let changes = std::slice::from_ref(&change);
+            let (ours, doubtful) = take_doubtful(introduced.to_vec(), changes, theirs);
             assert_eq!(ours.len() + doubtful.len(), 3);
             doubtful
         };
-        assert_eq!(doubtful(Some(&[])), []);
+        assert_eq!(doubtful(Some(&[path("neither.py")])), []);
         assert_eq!(doubtful(Some(&[path("theirs.py")])), [finding("a.py", 9)]);
         assert_eq!(doubtful(Some(&[path("b.py")])), [finding("b.py", 3)]);
         assert_eq!(doubtful(None), [finding("a.py", 9), finding("b.py", 3)]);

@@ -267,13 +267,16 @@ impl Others {
             self.roots.iter().map(|root| root.of_others(&self.files)).collect();
         others.map(|others| others.concat())
     }
-}
 
-/// Says whether others have changed a file, or something that it depends on.
-fn may_be_theirs(path: &Path, others: &Others) -> bool {
-    others
-        .changed()
-        .is_none_or(|others| !others.is_empty() && dependents::depends_on(path, &others))
+    /// Says whether they may have changed a file, or something that it depends on.
+    /// Reads the file, so it belongs on a thread that may block.
+    fn may_have_broken(&self, path: &Path) -> bool {
+        let Some(others) = self.changed() else { return true };
+        let is_of = |others: Vec<Arc<Path>>| others.iter().any(|other| **other == *path);
+        // What was just read may be newer than the list, and depend on nothing any more.
+        !others.is_empty()
+            && (dependents::depends_on(path, &others) || self.changed().is_none_or(is_of))
+    }
 }
 
 impl After {
@@ -390,9 +393,9 @@ impl After {
         self.written.unsure = changes.iter().flat_map(unsure).collect();
         let introduced = session.account(changes.clone()).await?;
         if !introduced.is_empty() {
-            let others = since.changed();
+            let others = Arc::clone(&since);
             let charged = tokio::task::spawn_blocking(move || {
-                take_doubtful(introduced, &changes, others.as_deref())
+                take_doubtful(introduced, &changes, |path| others.may_have_broken(path))
             });
             let (ours, doubtful) = charged.await.unwrap_or_default();
             self.written.introduced = ours;
@@ -421,7 +424,7 @@ fn wait(
             if let Some(after) = one.settled(&folder, until).await {
                 let (target, roots) = (one.target(), Arc::clone(&since));
                 let path = Arc::clone(&target.path);
-                let theirs = tokio::task::spawn_blocking(move || may_be_theirs(&path, &roots));
+                let theirs = tokio::task::spawn_blocking(move || roots.may_have_broken(&path));
                 let theirs = theirs.await.unwrap_or(true);
                 settled.push(Settled { target, after, theirs });
             }
