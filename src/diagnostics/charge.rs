@@ -17,10 +17,7 @@ pub(super) fn take_doubtful(
     theirs: impl Fn(&Path) -> bool,
 ) -> (Vec<Introduced>, Vec<Finding>) {
     let touched = |finding: &Finding| {
-        changes.iter().any(|change| {
-            change.path == finding.path
-                && change.lines.as_ref().is_some_and(|lines| lines.contains(&finding.line))
-        })
+        changes.iter().any(|change| change.path == finding.path && change.touches(finding))
     };
     let (ours, doubtful): (Vec<_>, Vec<_>) =
         introduced.into_iter().partition(|new| touched(&new.finding) || !theirs(&new.finding.path));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hostler_actors::host::language_server::documents::Document;
 use hostler_actors::host::workspace::space::conversation::run::language_session::Gone;
 use hostler_actors::host::workspace::space::conversation::run::language_session::ledger::{
-    Change, Finding, Severity,
+    Change, Finding, Introduced, Severity,
 };
 use hostler_actors::host::workspace::space::conversation::run::language_session::wait::{
     Baseline, Settled, Target, Wait,
@@ -390,8 +390,9 @@ impl After {
         let session = &seat.languages.session;
         let changes: Vec<Change> =
             self.known.into_iter().map(|(baseline, found)| baseline.change(found)).collect();
-        self.written.unsure = changes.iter().flat_map(unsure).collect();
         let introduced = session.account(changes.clone()).await?;
+        self.written.unsure =
+            changes.iter().flat_map(|change| unsure(change, &introduced)).collect();
         if !introduced.is_empty() {
             let others = Arc::clone(&since);
             let charged = tokio::task::spawn_blocking(move || {
@@ -447,11 +448,18 @@ impl Before {
     }
 }
 
-/// Returns the errors of which it is not known whether they are older than the write.
-fn unsure(change: &Change) -> Vec<Finding> {
-    let about_write =
-        |found: &Finding| change.lines.as_ref().is_some_and(|lines| lines.contains(&found.line));
-    let unsure = |found: &&Finding| found.severity == Severity::Error && !about_write(found);
+/// Returns of what it is not known whether it is older than the write: errors, and on
+/// the lines of the write warnings as well.
+fn unsure(change: &Change, introduced: &[Introduced]) -> Vec<Finding> {
+    let told = |found: &Finding| {
+        introduced.iter().any(|new| {
+            let lines = || std::iter::once(new.finding.line).chain(new.others.iter().copied());
+            new.finding.is_alike(found) && lines().any(|line| line == found.line)
+        })
+    };
+    let unsure = |found: &&Finding| {
+        (found.severity == Severity::Error || change.touches(found)) && !told(found)
+    };
     match change.before {
         Some(_) => Vec::new(),
         None => change.after.iter().filter(unsure).cloned().collect(),

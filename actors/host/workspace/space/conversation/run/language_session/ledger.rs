@@ -127,20 +127,25 @@ impl Ledger {
         let told = |key: &Key| told.and_then(|told| told.get(key)).copied().unwrap_or(0);
         let mut by_key: BTreeMap<Key, Vec<&Finding>> = BTreeMap::new();
         for finding in &change.after {
-            // Without a baseline only what touches the write can be charged to it.
-            if before.is_some() || change.touches(finding) {
-                by_key.entry(Key::of(finding)).or_default().push(finding);
-            }
+            by_key.entry(Key::of(finding)).or_default().push(finding);
         }
         let mut new: Vec<_> = by_key
             .into_iter()
-            .filter_map(|(key, instances)| {
-                let before =
-                    before.as_ref().and_then(|before| before.get(&key)).copied().unwrap_or(0);
-                // What was told and has gone since is not told any more.
-                let told =
-                    if change.before.is_some() { told(&key).min(before) } else { told(&key) };
-                let fresh = instances.len().saturating_sub(before.max(told));
+            .filter_map(|(key, mut instances)| {
+                let told = told(&key);
+                let fresh = match &before {
+                    // What was told and has gone since is not told any more, so what
+                    // was there before is all that counts.
+                    Some(before) => {
+                        instances.len().saturating_sub(before.get(&key).copied().unwrap_or(0))
+                    }
+                    // Without a baseline only what touches the write can be charged to it.
+                    None => {
+                        let beyond = instances.len().saturating_sub(told);
+                        instances.retain(|finding| change.touches(finding));
+                        beyond.min(instances.len())
+                    }
+                };
                 change.pick(instances, fresh)
             })
             .collect();
@@ -199,8 +204,18 @@ impl Ledger {
     }
 }
 
+impl Finding {
+    /// Says whether two differ in their place only.
+    #[must_use]
+    pub fn is_alike(&self, other: &Self) -> bool {
+        self.server == other.server && self.path == other.path && Key::of(self) == Key::of(other)
+    }
+}
+
 impl Change {
-    fn touches(&self, finding: &Finding) -> bool {
+    /// Says whether a finding is on a line that the write changed.
+    #[must_use]
+    pub fn touches(&self, finding: &Finding) -> bool {
         self.lines.as_ref().is_some_and(|lines| lines.contains(&finding.line))
     }
 
@@ -336,6 +351,8 @@ mod tests {
         let write = change(None, "E4 F30", Some(3..=5));
         assert_eq!(shown(&ledger.account(&write)), "E4");
         assert_eq!(shown(&ledger.account(&write)), "", "what was told is not told again");
+        let second = change(None, "E4 E9 F30", Some(9..=9));
+        assert_eq!(shown(&ledger.account(&second)), "E9", "one more of what was told is");
     }
 
     #[test]
