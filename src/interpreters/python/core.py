@@ -328,11 +328,13 @@ def run_cell(cell, code):
                            "variables are kept" % ("" if raised.code is None else bounded(raised.code, 200)))
         except BaseException as raised:
             S.active = False
+            restored()
             status = "error"
             error = traceback_of(raised)
     except KeyboardInterrupt:
         S.active = False
         status, error = "interrupted", "KeyboardInterrupt"
+    restored()
     if _getpid() != S.pid:
         # A child that came here by fork: its cell is its parent's.
         flush()
@@ -345,6 +347,18 @@ def run_cell(cell, code):
     quiet(lambda: mark("end"))
     frame({"kind": "done", "cell": cell, "status": status, "value": value, "error": error,
            "notes": S.notes, "variables": variables})
+
+
+BUILTINS = dict(vars(builtins))
+
+
+def restored():
+    """Puts back what the library itself cannot do without."""
+    gone = [name for name in BUILTINS if vars(builtins).get(name) is None and BUILTINS[name] is not None]
+    for name in gone:
+        setattr(builtins, name, BUILTINS[name])
+    if gone:
+        S.notes.append("put back, as nothing works without: builtins." + ", ".join(gone[:20]))
 
 
 def quiet(act):
@@ -673,6 +687,7 @@ def start():
     sys.argv = [""]
     sys.path.insert(0, "")
     sys.meta_path.append(Lazy())
+    sys.meta_path.insert(0, Hook())
     frame({"kind": "ready", "protocol": 1, "nonce": NONCE, "pid": S.pid,
            "version": "%d.%d.%d" % sys.version_info[:3], "executable": sys.executable})
 
@@ -682,6 +697,30 @@ class Lazy:
     def find_spec(self, name, path=None, target=None):
         if name == "IPython" or name.startswith("IPython."):
             return part("display")["ipython_spec"](name)
+        return None
+
+
+class Hook:
+    """Has the `display` of an IPython that is installed show in our results: without its
+    shell it would only print."""
+    def find_spec(self, name, path=None, target=None):
+        if name != "IPython.core.display_functions":
+            return None
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                inner = spec.loader.exec_module
+
+                def exec_module(module):
+                    inner(module)
+                    module.display = display
+                try:
+                    spec.loader.exec_module = exec_module
+                except AttributeError:
+                    pass
+                return spec
         return None
 
 

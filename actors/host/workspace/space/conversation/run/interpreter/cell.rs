@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{Heard, Process};
-use super::protocol::{self, Bridged, Bundle, Done, Frame, LONGEST_ARGUMENTS, Ready, Status};
+use super::protocol::{self, Bridged, Bundle, Done, Frame, LONGEST_ARGUMENTS, Ready};
 use super::spec::{InterpreterSpec, Language, Limits};
 use super::stopping::{Ladder, Step};
 use super::text::{Late, Sink};
@@ -204,6 +204,11 @@ impl<'a> Drive<'a> {
                 biased;
                 heard = process.hear() => match heard {
                     Heard::Frame(Frame::Done(done)) if done.cell == self.cell => break Some(done),
+                    // A snapshot wakes at once; its word is for whoever asks for it.
+                    Heard::Frame(frame @ Frame::Woken { .. }) => {
+                        process.unhear(frame);
+                        break None;
+                    }
                     Heard::Frame(frame) => self.heard(process, frame),
                     Heard::Over => break None,
                 },
@@ -235,7 +240,6 @@ impl<'a> Drive<'a> {
         loop {
             match tokio::time::timeout_at(until, process.hear()).await {
                 Ok(Heard::Frame(frame @ Frame::Display { .. })) => self.heard(process, frame),
-                // A snapshot wakes at once; its word is for whoever asks for it.
                 Ok(Heard::Frame(frame @ Frame::Woken { .. })) => {
                     process.unhear(frame);
                     return None;
@@ -374,11 +378,8 @@ impl<'a> Drive<'a> {
         let alive = self.stop.is_none() || process.answers(self.cell, PROBE).await;
         let done = Box::new(done);
         let end = match self.stop {
-            // It was over before the interrupt reached it.
-            Some((why, ..)) if done.status == Status::Interrupted || !alive => {
-                CellEnd::Stopped(why, Some(done))
-            }
-            _ => CellEnd::Done(done),
+            Some((why, ..)) => CellEnd::Stopped(why, Some(done)),
+            None => CellEnd::Done(done),
         };
         let Self { displays, dropped, calls, .. } = self;
         Drove { end, displays, dropped, calls, alive }

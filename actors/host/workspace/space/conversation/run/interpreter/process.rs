@@ -215,17 +215,19 @@ impl Process {
     }
 
     /// Says how the worker ended.
-    pub(super) async fn how(&self) -> String {
-        if !self.worker.is_main {
-            return "ended; how, its launcher cannot say of a snapshot that had taken over".into();
-        }
+    pub(super) fn how(&self) -> impl Future<Output = String> + use<> {
+        let is_main = self.worker.is_main;
         let mut ended = self.tree.ended();
-        let told = timeout(TOLD, ended.wait_for(Option::is_some)).await;
-        let ended = told.ok().and_then(|told| told.ok().and_then(|ended| *ended));
-        match ended {
-            Some(Ended::Code(0)) => "ended by itself (exit code 0)".to_owned(),
-            Some(ended) => ended.to_string(),
-            None => "closed its side of the protocol".to_owned(),
+        async move {
+            if !is_main {
+                return "ended; how, nobody can say of a snapshot that had taken over".to_owned();
+            }
+            let told = timeout(TOLD, ended.wait_for(Option::is_some)).await;
+            match told.ok().and_then(|told| told.ok().and_then(|ended| *ended)) {
+                Some(Ended::Code(0)) => "ended by itself (exit code 0)".to_owned(),
+                Some(ended) => ended.to_string(),
+                None => "closed its side of the protocol".to_owned(),
+            }
         }
     }
 
