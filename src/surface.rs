@@ -133,6 +133,7 @@ mod tests {
                     "lsp_apply",
                     "resolve",
                     "bash",
+                    "eval",
                     "debug"
                 ]
             ]
