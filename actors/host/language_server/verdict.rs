@@ -4,6 +4,7 @@
 //! text and everything else known to have changed are still those that were asked
 //! about.
 
+pub(super) mod fences;
 mod sign;
 mod tsserver;
 
