@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use hostler::launch::LaunchConfig;
-use hostler_actors::ports::{Ended, Launch, Leftovers, Owner};
+use hostler_actors::ports::{Ended, Launch, Leftovers, Owner, Wire};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
 
 use super::{
     alive, config, emptied, ended, launcher, mark, none_left, read_all, script, soon, stands,
-    stubborn, up,
+    stubborn, up, wires,
 };
 
 /// Both ways to hold a tree: the kernel's, and the hunt.
@@ -48,6 +49,22 @@ async fn a_dropped_tree_goes() {
         assert!(alive(&mark) >= 7);
         drop(second);
         none_left(&mark).await;
+    }
+}
+
+/// A parent-death signal fires when the thread ends that forked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_process_outlives_the_thread_that_asked_for_it() {
+    for config in layers() {
+        let launcher = Arc::new(launcher(config).await);
+        let mut order = script("read line; echo $line");
+        order.wires = wires(&[(0, Wire::ToProcess), (1, Wire::FromProcess)]);
+        let (asked, runtime) = (Arc::clone(&launcher), Handle::current());
+        let thread = std::thread::spawn(move || runtime.block_on(asked.launch(order)).unwrap());
+        let mut launched = thread.join().unwrap();
+        launched.to_process.get_mut(&0).unwrap().write_all(b"alive\n").await.unwrap();
+        assert_eq!(ended(&launched).await, Ended::Code(0), "{}", launcher.containment());
+        assert_eq!(read_all(&mut launched, 1).await, "alive\n");
     }
 }
 
