@@ -4,8 +4,10 @@
 //! which says why it proves nothing where it cannot be had.
 
 mod attach;
+mod dying;
 mod native;
 mod python;
+mod unseen;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -214,7 +216,7 @@ fn operations_in_the_wrong_state_say_which_it_is() {
     assert!(debug.fails("launch", json!({ "program": "b.txt" })).contains("no such"));
     let (text, _) = debug.done("launch", json!({ "program": "a.txt", "wait_seconds": 0 }));
     assert!(text.starts_with("running: a.txt"), "{text}");
-    for operation in ["continue", "step_over", "stack"] {
+    for operation in ["step_over", "stack"] {
         let text = debug.fails(operation, json!({}));
         assert!(text.contains("the program is running"), "{operation}: {text}");
     }
@@ -319,20 +321,6 @@ fn a_child_that_stops_is_the_one_that_is_asked() {
     let (text, _) = debug.done("continue", json!({ "wait_seconds": 1 }));
     assert!(text.starts_with("running"), "the parent goes on without it: {text}");
     debug.done("terminate", json!({}));
-    assert!(debug.session.end().success());
-}
-
-#[test]
-fn an_adapter_that_dies_at_a_stop_is_told_and_the_next_launch_works() {
-    let home = Home::new();
-    let mut debug = scripted(&home, &["die:continue"], "", &[]);
-    debug.done("breakpoints", lines(&[2]));
-    debug.done("launch", program());
-    let text = debug.fails("continue", json!({}));
-    assert!(text.contains("was lost") && text.contains("exited with code 6"), "{text}");
-    assert!(text.contains("abort in continue"), "{text}");
-    let (text, _) = debug.done("launch", program());
-    assert!(text.contains("stopped: breakpoint"), "breakpoints survive: {text}");
     assert!(debug.session.end().success());
 }
 

@@ -43,6 +43,12 @@ pub(crate) async fn launch(
     shown: String,
 ) -> Result<SessionSpec, Failure> {
     let definition = program.definition;
+    if wanted.stop_on_entry && !stops_on_entry(definition) {
+        return Err(Failure::new(format!(
+            "debug: {} cannot stop on entry: set a breakpoint on the first line instead",
+            program.adapter
+        )));
+    }
     let (root, adapter, source) = usable(standing)?;
     let cwd = wanted.cwd.clone().unwrap_or_else(|| root.to_owned());
     let mut values = common(seat, definition, root).await;
@@ -65,7 +71,14 @@ pub(crate) async fn launch(
     };
     let arguments = fill(&definition.launch, &values).unwrap_or_default();
     let guard = Some(Guard(Arc::new(folder)));
-    let parts = Parts { reach, kind: Kind::Launch, arguments, guard, shown };
+    let parts = Parts {
+        reach,
+        kind: Kind::Launch,
+        arguments,
+        stop_on_entry: wanted.stop_on_entry,
+        guard,
+        shown,
+    };
     Ok(spec(seat, program.adapter, definition, parts))
 }
 
@@ -101,8 +114,13 @@ pub(crate) async fn attach(
         values.insert("program", json!(program));
     }
     let arguments = fill(&definition.attach, &values).unwrap_or_default();
-    let parts = Parts { reach, kind: Kind::Attach, arguments, guard: None, shown };
+    let kind = Kind::Attach;
+    let parts = Parts { reach, kind, arguments, stop_on_entry: false, guard: None, shown };
     Ok(spec(seat, name, definition, parts))
+}
+
+fn stops_on_entry(definition: &AdapterDefinition) -> bool {
+    definition.entry_function.is_some() || definition.launch.to_string().contains("{stop_on_entry}")
 }
 
 fn refusal(standing: &Standing) -> Failure {
@@ -177,6 +195,7 @@ struct Parts {
     reach: Reach,
     kind: Kind,
     arguments: Value,
+    stop_on_entry: bool,
     guard: Option<Guard>,
     shown: String,
 }
@@ -197,6 +216,8 @@ fn spec(seat: &Seat, name: &str, definition: &AdapterDefinition, parts: Parts) -
         distrust: definition.distrust.clone(),
         not_variables: definition.not_variables.clone(),
         exit_line: definition.exit_line.clone(),
+        stop_on_entry: parts.stop_on_entry,
+        entry_function: definition.entry_function.clone(),
         resume_on_detach: definition.resume_on_detach,
         builds: definition.builds,
         bounds: Bounds {

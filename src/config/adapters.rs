@@ -89,6 +89,9 @@ pub(crate) struct AdapterDefinition {
     pub(crate) not_variables: Vec<String>,
     /// What stands before the exit code in its output, where no event tells it.
     pub(crate) exit_line: Option<String>,
+    /// The function that holds a program's first line, where the adapter's own way to stop
+    /// on entry is of no use.
+    pub(crate) entry_function: Option<String>,
     /// Does a program that is left stopped stay so.
     #[serde(default)]
     pub(crate) resume_on_detach: bool,

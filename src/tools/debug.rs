@@ -11,6 +11,7 @@ mod lines;
 mod looking;
 mod marking;
 mod moving;
+mod names;
 mod stops;
 
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub(crate) const TOOL: Tool = Tool {
     description: "Debugs a program: Python, Go, Rust, C, C++ or Dart, one session per \
         conversation, for 30 minutes at most. Set `breakpoints`, then `launch` (or `attach` to a \
         port); launch, continue and steps answer with where it stopped, the source around, the \
-        locals and new output. Ids of frames and references are good until it moves on. \
+        locals and new output. `continue` on a program that runs waits for its next stop. Ids of frames and references are good until it moves on. \
         `adapters` says what can be used here.",
     schema: schema_of::<Args>,
     writes: writes_nothing,
@@ -83,6 +84,16 @@ async fn serve(seat: &Seat, args: Args) -> Outcome {
 
 async fn in_order(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     let _turn = desk.turn().await;
+    let was_there = ending::session(seat, desk).is_ok();
+    let outcome = one(seat, desk, args).await;
+    // What was lost on the way has more to tell than the question that met its end.
+    match ending::session(seat, desk) {
+        Err(gone) if was_there && outcome.is_err() && args.operation.only_looks() => Err(gone),
+        _ => outcome,
+    }
+}
+
+async fn one(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     match args.operation {
         Operation::Breakpoints => marking::breakpoints(seat, desk, args).await,
         Operation::Threads => looking::threads(seat, desk).await,

@@ -62,6 +62,10 @@ fn a_c_program_is_stepped_and_its_data_seen() {
     assert!(text.contains("= 9"), "{text}");
     let text = debug.fails("evaluate", json!({ "expression": "nothing" }));
     assert!(text.contains("nothing"), "{text}");
+    for operation in ["stack", "step_over", "continue"] {
+        let text = debug.fails(operation, json!({ "thread_id": 77 }));
+        assert!(text.contains("there is no thread 77"), "{operation}: {text}");
+    }
     debug.done("step_over", json!({}));
     debug.done("breakpoints", json!({ "file": "queue.c", "lines": [] }));
     let (text, _) = debug.done("step_out", json!({}));
@@ -72,6 +76,10 @@ fn a_c_program_is_stepped_and_its_data_seen() {
     assert!(text.contains("exited with code 0") && text.contains("read nothing"), "{text}");
     let (text, _) = debug.done("launch", json!({ "program": "build-queue", "args": ["crash"] }));
     assert!(text.contains("SIGABRT"), "{text}");
+    debug.done("terminate", json!({}));
+    let entry = json!({ "program": "build-queue", "stop_on_entry": true });
+    let (text, _) = debug.done("launch", entry);
+    assert!(text.starts_with("stopped: entry  ["), "{text}");
     debug.done("terminate", json!({}));
     let text = debug.fails("launch", json!({ "program": "other" }));
     assert!(text.contains("build-queue") && text.contains("cmake --build build"), "{text}");
@@ -117,6 +125,8 @@ fn a_rust_program_shows_its_values_as_rust_does() {
         assert!(text.contains(value), "{value}: {text}");
     }
     assert_eq!(stop["function"], "shapes::main");
+    let (text, _) = debug.done("stack", json!({}));
+    assert!(text.contains("::{{closure}}") && !text.contains("$u7b$"), "{text}");
     debug.done("terminate", json!({}));
     let text = debug.fails("launch", json!({ "program": "shape" }));
     assert!(text.contains("target/debug/shapes") && text.contains("`cargo build`"), "{text}");
@@ -159,6 +169,8 @@ fn a_go_program_is_built_stopped_and_its_end_told() {
     assert!(text.contains("main.go:13 in main.count") && text.contains("word=\"a\""), "{text}");
     assert!(text.contains("not bound: main.go:1 (could not find statement"), "{text}");
     assert_eq!(stop["line"], 13);
+    let text = debug.fails("step_over", json!({ "thread_id": 77 }));
+    assert!(text.contains("there is no thread 77"), "{text}");
     let (text, _) = debug.done("evaluate", json!({ "expression": "len(text)" }));
     assert!(text.contains("= 9"), "{text}");
     let (text, threads) = debug.done("threads", json!({}));
@@ -174,6 +186,11 @@ fn a_go_program_is_built_stopped_and_its_end_told() {
         text.contains("first in the work folder") || text.contains("main.main main.go:22"),
         "{text}"
     );
+    debug.done("terminate", json!({}));
+    let (text, _) = debug.done("launch", json!({ "program": ".", "stop_on_entry": true }));
+    assert!(text.starts_with("stopped: entry  [") && text.contains("in main.main"), "{text}");
+    let (text, _) = debug.done("step_over", json!({}));
+    assert!(text.contains("stopped: step") && text.contains("in main.main"), "{text}");
     debug.done("terminate", json!({}));
     std::fs::write(debug.dir.join("broken.go"), "package main\n\nfunc broken() { return 1 }\n")
         .unwrap();

@@ -148,7 +148,7 @@ fn children_are_followed_and_die_with_the_session() {
          subprocess.Popen(['sleep', '900'], env=dict(os.environ, CHILD_MARK='{mark}'))\n\
          subprocess.Popen(['setsid', 'sleep', '900'], env=dict(os.environ, CHILD_MARK='{mark}'))\n\
          if os.fork() == 0:\n    \
-             value = 'of the child'\n    \
+             value = 'of the child'; print('once', flush=True)\n    \
              os._exit(0)\n\
          os.wait()\n\
          print('done')\n"
@@ -160,6 +160,8 @@ fn children_are_followed_and_die_with_the_session() {
     assert!(text.contains("value='of the child'"), "{text}");
     text = debug.done("continue", json!({})).0;
     assert!(text.contains("forks.py:8") && !text.contains("in the child"), "{text}");
+    let (text, _) = debug.done("output", json!({}));
+    assert_eq!(text.matches("once").count(), 1, "{text}");
     let marks = || marked(&format!("CHILD_MARK={mark}")).len();
     assert!(marks() >= 2);
     debug.done("terminate", json!({}));

@@ -40,6 +40,14 @@ pub(super) fn overtakes(given: &Value) -> bool {
     matches!(operation, Some("adapters" | "status" | "output" | "pause" | "terminate"))
 }
 
+impl Operation {
+    /// Says whether it asks about a stop, and moves nothing.
+    pub(super) fn only_looks(self) -> bool {
+        use Operation::{Evaluate, Scopes, Stack, Threads, Variables};
+        matches!(self, Threads | Stack | Scopes | Variables | Evaluate)
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {

@@ -21,7 +21,8 @@ use crate::tools::{Failure, Outcome};
 /// Starts a program, stopped at the breakpoints.
 pub(super) async fn launch(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
     refuse_second(seat, desk)?;
-    let given = needed(args.program.as_deref(), "launch", "program")?;
+    let given = args.program.as_deref().filter(|program| !program.trim().is_empty());
+    let given = needed(given, "launch", "program")?;
     let wait = wait(seat, args)?;
     let program = program::resolve(seat, given, &args.args, args.adapter.as_deref()).await?;
     let standing =
@@ -112,7 +113,7 @@ fn refuse_second(seat: &Seat, desk: &Desk) -> Result<(), Failure> {
 fn occupied(seat: &Seat, session: &Session) -> Failure {
     let standing = session.standing();
     let spec = &session.spec;
-    let at = match (&standing, session.last_place()) {
+    let at = match (&standing, session.present_place()) {
         (Standing::Stopped(reason), Some(place)) => {
             format!("stopped ({reason}) at {}", stops::words(seat, &place))
         }

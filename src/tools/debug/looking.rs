@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::arguments::{Args, needed};
 use super::ending::session;
 use super::lines::clipped;
+use super::names::function;
 use super::stops;
 use crate::adapters;
 use crate::seat::Seat;
@@ -69,13 +70,12 @@ pub(super) fn status(seat: &Seat, desk: &Desk) -> Output {
         live => {
             let what = match live {
                 Standing::Starting(step) => format!("starting: {step}"),
-                Standing::Stopped(reason) => {
-                    let place = session
-                        .last_place()
-                        .map(|place| stops::words(seat, &place))
-                        .unwrap_or_else(|| "an unknown place".to_owned());
-                    format!("stopped ({reason}) at {place}")
-                }
+                Standing::Stopped(reason) => match session.present_place() {
+                    Some(place) => {
+                        format!("stopped ({reason}) at {}", stops::words(seat, &place))
+                    }
+                    None => format!("stopped ({reason}); `continue` tells where, and stays"),
+                },
                 _ => "running".to_owned(),
             };
             format!(
@@ -93,7 +93,7 @@ pub(super) fn status(seat: &Seat, desk: &Desk) -> Output {
         "adapter": spec.adapter,
         "program": spec.what,
         "attached": session.is_attached(),
-        "at": session.last_place().map(|place| stops::words(seat, &place)),
+        "at": session.present_place().map(|place| stops::words(seat, &place)),
         "exit_code": session.exit_code(),
         "age_seconds": session.age().as_secs(),
         "seconds_left": session.time_left().as_secs(),
@@ -182,7 +182,7 @@ pub(super) async fn stack(seat: &Seat, desk: &Desk, args: &Args) -> Outcome {
         .enumerate()
         .map(|(index, frame)| {
             let place = stops::place(seat, frame);
-            format!("#{index} {} {place} [frame {}]", stops::function(&frame.name), frame.id)
+            format!("#{index} {} {place} [frame {}]", function(&frame.name), frame.id)
         })
         .collect();
     let mut text = lines.join("\n");

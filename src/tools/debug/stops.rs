@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::lines::{around, clipped, shown};
 use super::looking::masked;
+use super::names::function;
 use crate::seat::Seat;
 use crate::tools::{Failure, Outcome, Output};
 
@@ -115,8 +116,8 @@ pub(super) fn stop(seat: &Seat, session: &Session, report: &StopReport) -> Outpu
 pub(super) fn running(session: &Session) -> Output {
     let piece = session.new_output();
     let mut text = format!(
-        "running: {}, no stop yet [{}]; the next stop is kept: `continue` is not needed, ask \
-         `status`, or `pause` it",
+        "running: {}, no stop yet [{}]; the next stop is kept: `continue` waits for it, `pause` \
+         makes one",
         session.spec.what,
         minutes(session)
     );
@@ -224,16 +225,6 @@ pub(super) fn words(seat: &Seat, place: &Place) -> String {
     let path = place.path.as_deref().map(|path| shown(seat.folder.root(), path));
     let path = path.as_deref().unwrap_or("(no source)");
     format!("{path}:{} in {}", place.line, function(&place.function))
-}
-
-/// Returns a function's name without the hash that rustc puts behind it.
-pub(super) fn function(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((stem, hash)) if hash.len() == 16 && hash.chars().all(|c| c.is_ascii_hexdigit()) => {
-            stem
-        }
-        _ => name,
-    }
 }
 
 /// Lists the breakpoints that never bound, and why.

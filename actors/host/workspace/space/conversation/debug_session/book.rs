@@ -47,8 +47,19 @@ pub(super) struct Halt {
     pub(super) others: Vec<(i64, String)>,
     /// The adapter's own id of the top frame, once it was asked for.
     pub(super) top: Option<i64>,
+    /// Where it is, once that was asked for.
+    pub(super) place: Option<Place>,
+    /// Has anybody been told of it.
+    pub(super) told: bool,
     /// References handed out.
     handed: i64,
+}
+
+impl Halt {
+    /// Says whether the stop itself told of a thread.
+    pub(super) fn names(&self, thread: i64) -> bool {
+        self.stopped.thread == Some(thread) || self.others.iter().any(|(id, _)| *id == thread)
+    }
 }
 
 /// One debuggee on one connection.
@@ -60,6 +71,8 @@ pub(super) struct Limb {
     pub(super) capabilities: Map<String, Value>,
     pub(super) halt: Option<Halt>,
     pub(super) pausing: bool,
+    /// Was it asked to stop before its first line, and has not yet.
+    pub(super) entering: bool,
     /// Counts stops and resumptions, so that a late failure undoes nothing newer.
     moves: u64,
 }
@@ -191,12 +204,18 @@ impl Book {
             // lldb-dap calls it an exception, with the signal that it used.
             stopped = Stopped { reason: "pause".to_owned(), description: None, ..stopped };
         }
+        if std::mem::take(&mut of.entering) && stopped.reason != "breakpoint" {
+            // For lldb-dap that is an exception too, for delve a function's breakpoint.
+            stopped = Stopped { reason: "entry".to_owned(), description: None, ..stopped };
+        }
         self.marks.hit(&stopped.hit);
         of.halt = Some(Halt {
             number: self.last_stop,
             stopped,
             others: Vec::new(),
             top: None,
+            place: None,
+            told: false,
             handed: 0,
         });
     }
@@ -236,6 +255,11 @@ impl Book {
         latest.map(|(_, limb)| limb).ok_or(NotNow::Running)
     }
 
+    /// Says whether it runs, all of it.
+    pub(super) fn is_running(&self) -> bool {
+        self.stopped_limb() == Err(NotNow::Running)
+    }
+
     /// Returns a limb's stop.
     pub(super) fn halt(&self, limb: usize) -> Option<&Halt> {
         self.limbs.get(&limb)?.halt.as_ref()
@@ -250,6 +274,21 @@ impl Book {
             None => (latest, self.halt(latest).and_then(|halt| halt.stopped.thread).unwrap_or(0)),
         };
         self.halt(limb).map(|_| (limb, id)).ok_or(NotNow::Running)
+    }
+
+    /// Says whether the thread that a caller means stands at a stop of which nobody has
+    /// been told: it came after the call that waited for it had been answered.
+    pub(super) fn is_news(&self, thread: Option<i64>) -> bool {
+        let limb = self.stopped_thread(thread).map(|(limb, _)| limb);
+        limb.is_ok_and(|limb| self.halt(limb).is_some_and(|halt| !halt.told))
+    }
+
+    /// Notes that a stop was told, if it is still the present one.
+    pub(super) fn tell(&mut self, limb: usize, number: u64) {
+        let halt = self.limbs.get_mut(&limb).and_then(|of| of.halt.as_mut());
+        if let Some(halt) = halt.filter(|halt| halt.number == number) {
+            halt.told = true;
+        }
     }
 
     /// Splits a thread's id into the limb and its own.

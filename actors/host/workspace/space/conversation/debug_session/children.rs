@@ -52,8 +52,12 @@ async fn attach(
     session: &Arc<Session>,
     limb: usize,
     port: u16,
-    configuration: Value,
+    mut configuration: Value,
 ) -> Result<(), String> {
+    // What it writes comes from where its parent's output goes; debugpy would send it twice.
+    if let Some(redirect) = configuration.get_mut("redirectOutput") {
+        *redirect = json!(false);
+    }
     let duplex = session.means.sockets.connect(port).await.map_err(|error| error.to_string())?;
     let link = session.serve(limb, duplex);
     initialize(session, limb).await.map_err(|error| error.to_string())?;

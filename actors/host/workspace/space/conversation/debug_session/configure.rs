@@ -33,9 +33,26 @@ pub(super) async fn configure(session: &Session, limb: usize) -> Result<(), AskE
             return Err(error);
         }
     }
+    if limb == ROOT && session.spec.stop_on_entry {
+        stop_on_entry(session).await?;
+    }
     set_exceptions(session, limb).await?;
     if can(session, limb, "supportsConfigurationDoneRequest") {
         session.ask(limb, "configurationDone", json!({})).await?;
+    }
+    Ok(())
+}
+
+/// Has the debuggee stop before its first line.
+async fn stop_on_entry(session: &Session) -> Result<(), AskError> {
+    session.change(|book| {
+        if let Some(root) = book.limbs.get_mut(&ROOT) {
+            root.entering = true;
+        }
+    });
+    if let Some(function) = &session.spec.entry_function {
+        let wanted = json!({ "breakpoints": [{ "name": function }] });
+        session.ask(ROOT, "setFunctionBreakpoints", wanted).await?;
     }
     Ok(())
 }

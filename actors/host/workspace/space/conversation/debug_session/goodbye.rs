@@ -38,7 +38,9 @@ pub(super) async fn say(session: Arc<Session>, tree: Option<Arc<dyn ProcessTree>
 
 async fn part(session: &Session, tree: Option<Arc<dyn ProcessTree>>) {
     let attached = session.spec.kind == Kind::Attach;
-    if let Some(link) = session.link(ROOT).filter(|link| link.is_open()) {
+    // Who never said a word has nothing to let go of, and would not answer.
+    let heard = |link: &Arc<Link>| link.is_open() && link.was_heard();
+    if let Some(link) = session.link(ROOT).filter(heard) {
         let finished = session.look(|book| book.over == Some(End::Finished));
         if attached && !finished {
             free(session, &link).await;

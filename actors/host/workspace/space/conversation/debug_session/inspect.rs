@@ -69,14 +69,30 @@ impl Session {
         Ok(Threads { shown: all, total, stopped })
     }
 
+    /// Refuses a thread that does not exist. Asks only about one that is not known from
+    /// the stop itself.
+    pub(super) async fn check_thread(&self, thread: Option<i64>) -> Result<(), AskError> {
+        let Some(thread) = thread else { return Ok(()) };
+        let (limb, id) = self.look(|book| book.stopped_thread(Some(thread)))?;
+        if self.look(|book| book.halt(limb).is_some_and(|halt| halt.names(id))) {
+            return Ok(());
+        }
+        let body = self.ask(limb, "threads", json!({})).await?;
+        let known = bodies::threads(&body).iter().any(|thread| thread.id == id);
+        if known { Ok(()) } else { Err(NotNow::NoThread(thread).into()) }
+    }
+
     /// Lists the frames of a stopped thread.
     pub async fn stack(&self, thread: Option<i64>, most: usize) -> Result<Vec<Frame>, AskError> {
+        self.check_thread(thread).await?;
         let (at, thread) = self.look(|book| {
             let (limb, id) = book.stopped_thread(thread)?;
             let halt = book.halt(limb).ok_or(NotNow::Running)?.number;
             Ok::<_, NotNow>((At { limb, halt }, id))
         })?;
-        Ok(frames(self, at, thread, most).await?.0)
+        let (frames, _) = frames(self, at, thread, most).await?;
+        self.change(|book| book.tell(at.limb, at.halt));
+        Ok(frames)
     }
 
     fn target(&self, reference: i64, what: What) -> Result<(At, i64), NotNow> {
@@ -150,7 +166,10 @@ impl Session {
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let answer = tokio::select! {
-                answer = call.answer() => answer.map_err(AskError::from),
+                answer = call.answer() => match answer {
+                    Ok(body) => Ok(body),
+                    Err(error) => Err(session.unanswered(at.limb, error).await),
+                },
                 _ = session.until_over() => Err(NotNow::Over.into()),
                 () = session.owner.cancelled() => Err(NotNow::Over.into()),
             };

@@ -54,6 +54,10 @@ pub enum NotNow {
         /// What is wanted.
         wanted: &'static str,
     },
+    /// There is no such thread: lldb-dap answers for one as if it were there, and delve
+    /// makes a stop of it.
+    #[error("there is no thread {0}; `threads` lists them")]
+    NoThread(i64),
     /// An evaluation has not come back.
     #[error(
         "`{0}` is still being evaluated, and the adapter answers nothing else meanwhile: wait and \

@@ -105,6 +105,7 @@ pub(super) async fn report(session: &Arc<Session>) -> Result<StopReport, AskErro
     if !still_there(session, at) {
         return Err(NotNow::Running.into());
     }
+    session.change(|book| book.tell(at.limb, at.halt));
     let exception = report.reason == "exception" && report.more.is_none();
     if exception
         && stopped.thread.is_some()
@@ -156,6 +157,10 @@ async fn look_around(
             Place { path: frame.path.clone(), line: frame.line, function: frame.name.clone() };
         let (path, line) = (frame.path.clone().unwrap_or_default(), frame.line);
         session.change(|book| {
+            let halt = book.limbs.get_mut(&at.limb).and_then(|of| of.halt.as_mut());
+            if let Some(halt) = halt.filter(|halt| halt.number == at.halt) {
+                halt.place = Some(place.clone());
+            }
             book.last_place = Some(place);
             book.marks.hit_at(&path, line);
         });

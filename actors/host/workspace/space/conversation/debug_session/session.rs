@@ -15,7 +15,7 @@ use std::time::Duration;
 use ractor::ActorRef;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::DebugSessionMsg;
@@ -32,6 +32,8 @@ use crate::status::StatusEntry;
 
 /// Bytes of new output in a report.
 const REPORTED: usize = 1500;
+/// How long after the end of its connection an adapter may be known as lost.
+const LOSS: Duration = Duration::from_secs(2);
 /// Lines of output beside an error.
 const TAIL: usize = 20;
 
@@ -172,6 +174,12 @@ impl Session {
         self.look(|book| book.exit_code)
     }
 
+    /// Returns where it stands, if it is stopped and that was asked for.
+    #[must_use]
+    pub fn present_place(&self) -> Option<Place> {
+        self.look(|book| book.halt(book.stopped_limb().ok()?)?.place.clone())
+    }
+
     /// Returns where it last stood.
     #[must_use]
     pub fn last_place(&self) -> Option<Place> {
@@ -296,11 +304,27 @@ impl Session {
         arguments: Value,
     ) -> Result<Value, AskError> {
         let Some(link) = self.link(limb) else { return Err(NotNow::Over.into()) };
-        tokio::select! {
+        let answer = tokio::select! {
             biased;
-            answer = link.ask(command, arguments, self.spec.bounds.request) => Ok(answer?),
-            _ = self.until_over() => Err(NotNow::Over.into()),
+            answer = link.ask(command, arguments, self.spec.bounds.request) => answer,
+            _ = self.until_over() => return Err(NotNow::Over.into()),
+        };
+        match answer {
+            Ok(body) => Ok(body),
+            Err(error) => Err(self.unanswered(limb, error).await),
         }
+    }
+
+    /// Says why there was no answer: an adapter whose connection ended is about to be
+    /// known as lost, and its caller is to find the session so.
+    pub(super) async fn unanswered(&self, limb: usize, error: Unanswered) -> AskError {
+        if limb == ROOT && matches!(error, Unanswered::Closed(_)) {
+            let over = timeout(LOSS, self.until_over());
+            if over.await.is_ok() {
+                return NotNow::Over.into();
+            }
+        }
+        error.into()
     }
 
     pub(super) fn drop_link(&self, limb: usize) {

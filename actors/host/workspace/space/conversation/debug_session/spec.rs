@@ -104,6 +104,11 @@ pub struct SessionSpec {
     pub not_variables: Vec<String>,
     /// What stands before the exit code in a line of output, where no event tells it.
     pub exit_line: Option<String>,
+    /// Is it to stop before its first line.
+    pub stop_on_entry: bool,
+    /// The function that holds its first line, for an adapter whose own way to stop there
+    /// does so before there is anything to look at.
+    pub entry_function: Option<String>,
     /// Does a debuggee that is left stopped stay so: it is then sent on first.
     pub resume_on_detach: bool,
     /// Does building the program belong to its start.

@@ -54,6 +54,8 @@ fn spec(reach: Reach, kind: Kind) -> SessionSpec {
         distrust: Vec::new(),
         not_variables: Vec::new(),
         exit_line: None,
+        stop_on_entry: false,
+        entry_function: None,
         resume_on_detach: true,
         builds: false,
         bounds: Bounds {

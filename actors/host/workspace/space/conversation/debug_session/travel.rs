@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::book::ROOT;
+use super::book::{Book, ROOT};
 use super::link::Unanswered;
 use super::refusal::NotNow;
 use super::report::{self, StopReport};
@@ -45,13 +45,22 @@ pub enum Came {
 }
 
 impl Session {
-    /// Goes on, and waits for the next stop.
+    /// Goes on, and waits for the next stop. To continue what runs is to wait for it; and
+    /// nobody goes on from a stop that came unseen: that is told first.
     pub async fn resume(
         self: &Arc<Self>,
         step: Step,
         thread: Option<i64>,
         bound: Duration,
     ) -> Result<Came, AskError> {
+        if self.look(|book| book.is_news(thread)) {
+            return Ok(self.settle(0, bound).await);
+        }
+        if step == Step::Continue && self.look(Book::is_running) {
+            let mark = self.look(Book::last_stop);
+            return Ok(self.settle(mark, bound).await);
+        }
+        self.check_thread(thread).await?;
         let (limb, id, mark, taken) = self.change(|book| {
             let (limb, id) = book.stopped_thread(thread)?;
             let mark = book.last_stop();
@@ -86,7 +95,7 @@ impl Session {
         if self.look(|book| book.stopped_limb().is_ok()) {
             return Ok(self.settle(0, bound).await);
         }
-        let mark = self.look(super::book::Book::last_stop);
+        let mark = self.look(Book::last_stop);
         let (limb, id) = match thread {
             Some(thread) => self.look(|book| book.inner_thread(thread)),
             None => (ROOT, self.any_thread().await),

@@ -114,3 +114,42 @@ fn the_end_is_told_once_and_not_while_starting() {
     book.over = Some(End::Finished);
     assert_eq!(book.stopped_limb(), Err(NotNow::Over));
 }
+
+#[test]
+fn a_stop_is_news_until_it_is_told() {
+    let mut book = live();
+    assert!(!book.is_news(None) && book.is_running());
+    book.on_event(ROOT, "stopped", &stopped(1));
+    assert!(book.is_news(None) && book.is_news(Some(1)) && !book.is_running());
+    // Of a stop that is over nothing is noted.
+    book.tell(ROOT, 7);
+    assert!(book.is_news(None));
+    book.tell(ROOT, 1);
+    assert!(!book.is_news(None));
+    // A step that is refused makes no news of it.
+    let taken = book.resume(ROOT).unwrap();
+    book.not_resumed(ROOT, taken);
+    assert!(!book.is_news(None));
+    book.resume(ROOT).unwrap();
+    book.on_event(ROOT, "stopped", &stopped(1));
+    assert!(book.is_news(None));
+}
+
+#[test]
+fn a_stop_on_entry_is_called_so_whatever_the_adapter_makes_of_it() {
+    for (reason, told) in [
+        ("exception", "entry"),
+        ("function breakpoint", "entry"),
+        ("entry", "entry"),
+        ("breakpoint", "breakpoint"),
+    ] {
+        let mut book = live();
+        book.limbs.get_mut(&ROOT).unwrap().entering = true;
+        let body = json!({ "reason": reason, "description": "signal SIGSTOP", "threadId": 1 });
+        book.on_event(ROOT, "stopped", &body);
+        assert_eq!(book.halt(ROOT).unwrap().stopped.reason, told, "{reason}");
+        book.resume(ROOT).unwrap();
+        book.on_event(ROOT, "stopped", &body);
+        assert_eq!(book.halt(ROOT).unwrap().stopped.reason, reason, "only the first");
+    }
+}
