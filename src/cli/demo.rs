@@ -7,6 +7,7 @@
 
 mod debug;
 mod edit;
+mod eval;
 mod languages;
 mod projects;
 mod python;
@@ -76,6 +77,14 @@ const PARTS: &[Part] = &[
         servers: &["pyright"],
         bound: Duration::from_secs(30),
         run: |stage, show| Box::pin(edit::part(stage, show)),
+    },
+    Part {
+        name: "eval",
+        about: "a run loads a table, plots it, calls its tools from a cell, and survives a crash",
+        servers: &["pyright"],
+        // Its own 10 s, and what the network takes.
+        bound: Duration::from_secs(200),
+        run: |stage, show| Box::pin(eval::part(stage, show)),
     },
 ];
 

@@ -174,7 +174,7 @@ async fn back_up(stage: &Stage) -> Result<Vec<NodeView>, Broken> {
         }
         if tokio::time::Instant::now() > until {
             let what = "the killed server to be up again".to_owned();
-            return Err(Broken::Silent { what });
+            return Err(Broken::Silent { what, within: BACK_BOUND });
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -23,8 +23,8 @@ pub(super) enum Broken {
     Client(#[from] ClientError),
     #[error("the session broke: {0}")]
     Stream(#[from] std::io::Error),
-    #[error("no answer to {what} within {BOUND:?}")]
-    Silent { what: String },
+    #[error("no answer to {what} within {within:?}")]
+    Silent { what: String, within: Duration },
     #[error("the session ended early")]
     Ended,
     #[error("{what} failed: {text}")]
@@ -38,6 +38,8 @@ pub(super) struct Remote {
     reader: BufReader<ReadHalf<Stream>>,
     writer: WriteHalf<Stream>,
     last: u64,
+    /// How long a call may take.
+    pub(super) bound: Duration,
     /// How long each call took.
     pub(super) times: Vec<Duration>,
 }
@@ -46,6 +48,8 @@ pub(super) struct Remote {
 pub(super) struct Answer {
     /// Its text.
     pub(super) text: String,
+    /// Its images: their types, and their bytes in base64.
+    pub(super) images: Vec<(String, String)>,
     /// Its facts.
     pub(super) details: Value,
 }
@@ -81,7 +85,7 @@ impl Remote {
     pub(super) async fn open(client: &Client, open: &Open) -> Result<Self, Broken> {
         let (reader, writer) = tokio::io::split(client.session(open).await?);
         let reader = BufReader::new(reader);
-        let mut remote = Self { reader, writer, last: 0, times: Vec::new() };
+        let mut remote = Self { reader, writer, last: 0, bound: BOUND, times: Vec::new() };
         let ready = remote.line("the opening").await?;
         match ready.pointer("/error/message").and_then(Value::as_str) {
             Some(text) => {
@@ -93,8 +97,8 @@ impl Remote {
 
     async fn line(&mut self, what: &str) -> Result<Value, Broken> {
         let mut line = Vec::new();
-        let read = timeout(BOUND, self.reader.read_until(b'\n', &mut line)).await;
-        match read.map_err(|_| Broken::Silent { what: what.to_owned() })?? {
+        let read = timeout(self.bound, self.reader.read_until(b'\n', &mut line)).await;
+        match read.map_err(|_| Broken::Silent { what: what.to_owned(), within: self.bound })?? {
             0 => Err(Broken::Ended),
             _ => Ok(serde_json::from_slice(&line).unwrap_or_default()),
         }
@@ -135,11 +139,16 @@ impl Remote {
         let blocks = answer.pointer("/result/content").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
+        let image = |block: &Value| {
+            let part = |name: &str| Some(block.get(name)?.as_str()?.to_owned());
+            Some((part("mime_type")?, part("data")?))
+        };
+        let images = blocks.into_iter().flatten().filter_map(image).collect();
         let failed = answer.pointer("/result/is_error") != Some(&Value::Bool(false));
         let refused = answer.pointer("/error/message").and_then(Value::as_str);
         let text = text + refused.unwrap_or_default();
         let details = answer.pointer("/result/details").cloned().unwrap_or_default();
-        Ok((failed, Answer { text, details }))
+        Ok((failed, Answer { text, images, details }))
     }
 
     /// Ends the session and waits until the daemon has ended its run.

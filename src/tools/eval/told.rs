@@ -206,7 +206,10 @@ impl Told {
 /// Leaves the runner's own frames out of the stack of an interpreter that died.
 fn without_runner(text: &str) -> String {
     let own = |line: &&str| {
-        line.starts_with("  File \"<hostler ") || line.starts_with("  File \"<string>\", line")
+        line.starts_with("  File \"<hostler ")
+            || line.starts_with("  File \"<string>\", line")
+            // faulthandler lists all that is loaded.
+            || line.starts_with("Extension modules: ")
     };
     let kept: Vec<_> = text.lines().filter(|line| !own(line)).collect();
     kept.join("\n")
