@@ -216,9 +216,15 @@ pub trait ProcessTree: Send + Sync + fmt::Debug {
     /// Finds the processes of the tree, the main one aside, whose command line holds
     /// `part` now.
     fn inner(&self, part: &str) -> BoxFuture<'static, Vec<Arc<dyn InnerProcess>>>;
+    /// Holds one process of the tree: the main one, or that which calls itself `own_id`
+    /// in its own namespace. `None` if it is over, or cannot be told from others.
+    fn process(&self, own_id: Option<u32>) -> BoxFuture<'static, Option<Arc<dyn InnerProcess>>> {
+        let _ = own_id;
+        Box::pin(async { None })
+    }
 }
 
-/// A process inside a tree that is not its main one.
+/// One process of a tree, held by itself.
 pub trait InnerProcess: Send + Sync + fmt::Debug {
     /// Returns its id, as this host sees it.
     fn pid(&self) -> u32;
@@ -227,6 +233,8 @@ pub trait InnerProcess: Send + Sync + fmt::Debug {
     fn is_over(&self) -> bool;
     /// Returns when it has ended.
     fn over(&self) -> BoxFuture<'_, ()>;
+    /// Sends it, and nothing else of its tree, a signal. One that is over gets none.
+    fn signal(&self, signal: i32);
 }
 
 /// A pipe's writing end.

@@ -18,6 +18,8 @@ use ours::Ours;
 use raw::Raw;
 use table::{Figure, milliseconds, print, quantile};
 
+#[path = "common/framed.rs"]
+mod framed;
 #[path = "debug/ours.rs"]
 mod ours;
 #[path = "debug/raw.rs"]

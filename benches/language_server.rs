@@ -15,6 +15,8 @@ use raw::Raw;
 use server::{BROKEN, Server, TEXT, pyright, scripted};
 use table::{Figure, milliseconds, print, quantile};
 
+#[path = "common/framed.rs"]
+mod framed;
 #[path = "common/leased.rs"]
 mod leased;
 #[path = "common/raw.rs"]

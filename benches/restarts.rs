@@ -16,6 +16,8 @@ use raw::Raw;
 use server::scripted;
 use table::{Figure, descriptors, milliseconds, print, quantile, resident};
 
+#[path = "common/framed.rs"]
+mod framed;
 #[path = "common/leased.rs"]
 mod leased;
 #[path = "common/raw.rs"]

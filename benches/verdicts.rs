@@ -17,6 +17,8 @@ use truth::dialects::{Dialect, dialect};
 use truth::ground;
 use wire::{Sign, Wire};
 
+#[path = "common/framed.rs"]
+mod framed;
 #[path = "../tests/support.rs"]
 mod support;
 #[path = "common/table.rs"]

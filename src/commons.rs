@@ -20,6 +20,7 @@ use crate::folder::{Folder, FolderError};
 use crate::folders::Folders;
 use crate::handles::{Limits, OutputHandles};
 use crate::install::{installed, installed_adapters};
+use crate::interpreters::Interpreters;
 use crate::locks::PathLocks;
 use crate::seat::Seat;
 use crate::servers::Languages;
@@ -115,6 +116,7 @@ impl Commons {
                 installed: installed_adapters(&self.tools, &config),
                 sysroots: Arc::clone(&self.sysroots),
             },
+            interpreters: Interpreters::of_run(call.run.clone()),
             checks: WantedChecks::new(self.checks.clone(), call.row.clone()),
             languages: Languages {
                 session: LanguageSessionHandle::of_run(call.run.clone()),

@@ -78,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) language_servers: LanguageServers,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) bash: Bash,
+    /// What bounds interpreters.
+    pub(crate) eval: Eval,
     pub(crate) debug: Debugger,
     pub(crate) results: Results,
     pub(crate) log: Log,
@@ -142,6 +144,25 @@ pub(crate) struct Bash {
     /// Whatever the call says.
     #[serde(deserialize_with = "span::required")]
     pub(crate) longest: Duration,
+}
+
+/// What bounds interpreters and their cells.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Eval {
+    /// A start, until the runner answers.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) start: Duration,
+    /// A cell without a sign of activity.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) quiet: Duration,
+    /// A cell, bridged calls not counted.
+    #[serde(deserialize_with = "span::required")]
+    pub(crate) longest: Duration,
+    /// The text that a cell may write.
+    pub(crate) output_bytes: u64,
+    /// The data that an interpreter may hold.
+    pub(crate) memory_bytes: u64,
 }
 
 /// How long a debug session and its steps may take.

@@ -47,8 +47,13 @@ mod tests {
     /// The surface and the guard, held against each other over everything.
     #[test]
     fn what_the_surface_hides_the_guard_denies_and_nothing_else() {
-        let wiring =
-            Wiring { folder: true, trees: true, language_servers: true, debug_sessions: true };
+        let wiring = Wiring {
+            folder: true,
+            trees: true,
+            language_servers: true,
+            debug_sessions: true,
+            interpreters: true,
+        };
         for worktree in [WorktreePosture::Writable, WorktreePosture::ReadOnly] {
             for max_tier in [Tier::Read, Tier::Write, Tier::Exec] {
                 let profile =

@@ -21,6 +21,7 @@ pub(crate) mod footprint;
 pub(crate) mod guard;
 pub(crate) mod handles;
 pub(crate) mod install;
+pub(crate) mod interpreters;
 pub mod launch;
 pub(crate) mod locks;
 pub(crate) mod oneshot;

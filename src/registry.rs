@@ -23,8 +23,13 @@ const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Everything is wired: a session has a folder and a conversation, and the host its
 /// servers.
-const WIRING: Wiring =
-    Wiring { folder: true, trees: true, language_servers: true, debug_sessions: true };
+const WIRING: Wiring = Wiring {
+    folder: true,
+    trees: true,
+    language_servers: true,
+    debug_sessions: true,
+    interpreters: true,
+};
 
 /// Serves the tree's calls. Cloning shares it.
 #[derive(Clone)]

@@ -16,6 +16,7 @@ use crate::checkers::wanted::WantedChecks;
 use crate::folder::Folder;
 use crate::folder::journal::Journals;
 use crate::handles::OutputHandles;
+use crate::interpreters::Interpreters;
 use crate::locks::PathLocks;
 use crate::seen::Seen;
 use crate::servers::Languages;
@@ -52,6 +53,8 @@ pub(crate) struct Seat {
     pub(crate) languages: Languages,
     /// What it needs to reach the conversation's debug session.
     pub(crate) adapters: Adapters,
+    /// What it needs to reach its interpreters.
+    pub(crate) interpreters: Interpreters,
 }
 
 #[cfg(test)]

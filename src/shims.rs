@@ -119,7 +119,7 @@ type Known<K, V> = Mutex<HashMap<K, V>>;
 pub(crate) struct Programs {
     launch: Arc<dyn Launch>,
     probed: Known<Stamp, Result<(), String>>,
-    interpreters: Known<(PathBuf, OsString), Result<PathBuf, NotFound>>,
+    interpreters: Known<(Vec<String>, PathBuf, OsString), Result<PathBuf, NotFound>>,
 }
 
 impl fmt::Debug for Programs {
@@ -146,10 +146,11 @@ impl Programs {
     }
 
     /// Finds the real interpreter behind the first of `search.names` that works,
-    /// once per root and PATH: a shim of a version manager costs a shell on each
+    /// once per names, root and PATH: a shim of a version manager costs a shell on each
     /// start, and decides anew by the folder in which it is run.
     pub(crate) async fn interpreter(&self, search: Search<'_>) -> Result<PathBuf, NotFound> {
-        let key = (search.root.to_owned(), path_of(search.env).to_owned());
+        let names = search.names.to_vec();
+        let key = (names, search.root.to_owned(), path_of(search.env).to_owned());
         if let Some(known) = recall(&self.interpreters, &key) {
             return known;
         }

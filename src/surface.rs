@@ -24,6 +24,8 @@ pub(crate) struct Wiring {
     pub(crate) language_servers: bool,
     /// It is part of a conversation with a debug-session supervisor.
     pub(crate) debug_sessions: bool,
+    /// It is a run with a supervisor of interpreters.
+    pub(crate) interpreters: bool,
 }
 
 /// Why a tool is not on a surface.
@@ -44,6 +46,7 @@ pub(crate) fn visible(tool: &Tool, profile: &Profile, wiring: Wiring) -> Result<
         Wired::Trees => wiring.folder && wiring.trees,
         Wired::LanguageServers => wiring.folder && wiring.language_servers,
         Wired::DebugSessions => wiring.folder && wiring.debug_sessions,
+        Wired::Interpreters => wiring.folder && wiring.interpreters,
     };
     if !wired {
         Err(Hidden::NotWired)
@@ -105,8 +108,13 @@ mod tests {
         surface.tools.into_iter().map(|tool| tool.name).collect()
     }
 
-    const ALL: Wiring =
-        Wiring { folder: true, trees: true, language_servers: true, debug_sessions: true };
+    const ALL: Wiring = Wiring {
+        folder: true,
+        trees: true,
+        language_servers: true,
+        debug_sessions: true,
+        interpreters: true,
+    };
 
     #[test]
     fn the_tier_and_the_posture_take_tools_away() {
@@ -125,6 +133,7 @@ mod tests {
                     "lsp_apply",
                     "resolve",
                     "bash",
+                    "eval",
                     "debug"
                 ]
             ]
@@ -138,7 +147,8 @@ mod tests {
     #[test]
     fn what_is_not_wired_is_not_there() {
         let full = profile(Tier::Exec, WorktreePosture::Writable);
-        let bare = Wiring { language_servers: false, debug_sessions: false, ..ALL };
+        let bare =
+            Wiring { language_servers: false, debug_sessions: false, interpreters: false, ..ALL };
         let names_of = names(&full, bare);
         assert!(!names_of.iter().any(|name| name == "lsp" || name == "debug"));
         let nothing = Wiring { folder: false, ..ALL };

@@ -11,6 +11,7 @@ pub(crate) mod ast_grep;
 pub(crate) mod bash;
 pub(crate) mod debug;
 pub(crate) mod edit;
+pub(crate) mod eval;
 pub(crate) mod glob;
 pub(crate) mod grep;
 pub(crate) mod lsp;
@@ -49,6 +50,8 @@ pub(crate) enum Wired {
     LanguageServers,
     /// A work folder, and a conversation with a debug-session supervisor.
     DebugSessions,
+    /// A work folder, and a run with a supervisor of interpreters.
+    Interpreters,
 }
 
 /// Everything said about a tool.
@@ -59,6 +62,9 @@ pub(crate) struct Tool {
     pub(crate) tier: Tier,
     /// May several calls of one run go on at once.
     pub(crate) parallel_safe: bool,
+    /// Does a call with these arguments wait for none of the calls before it, where those
+    /// of this tool otherwise keep their order.
+    pub(crate) overtakes: fn(&Value) -> bool,
     /// Does it change the worktree: taken away where that is read-only.
     pub(crate) mutates_worktree: bool,
     /// What must be wired.
@@ -112,6 +118,11 @@ impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), details: Value::Object(serde_json::Map::new()) }
     }
+
+    /// Makes a failure of a call that may not be made.
+    fn denied(message: impl Into<String>) -> Self {
+        Self { message: message.into(), details: serde_json::json!({ "denied": true }) }
+    }
 }
 
 impl<E: std::error::Error> From<E> for Failure {
@@ -135,6 +146,7 @@ pub(crate) static TOOLS: &[Tool] = &[
     lsp_apply::TOOL,
     resolve::TOOL,
     bash::TOOL,
+    eval::TOOL,
     debug::TOOL,
 ];
 
@@ -158,6 +170,11 @@ pub(crate) fn arguments<A: DeserializeOwned>(tool: &str, given: Value) -> Result
         let place = if path == "." { String::new() } else { format!(" `{path}`") };
         Failure::new(format!("{tool}: wrong argument{place}: {}", error.inner()))
     })
+}
+
+/// For tools of which every call keeps its place.
+pub(crate) fn never(_: &Value) -> bool {
+    false
 }
 
 /// For tools that write nothing.
@@ -203,6 +220,15 @@ pub(crate) async fn call(seat: &Seat, call: ToolCall) -> ToolResult {
     result
 }
 
+/// Joins the texts of a result.
+pub(crate) fn text_of(content: &[Block]) -> String {
+    let texts = content.iter().map(|block| match block {
+        Block::Text { text } => text.clone(),
+        Block::Image { mime_type, .. } => format!("[{mime_type}]"),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// Finds the tool of a call, if this turn has it and the guard lets it pass.
 fn admit(call: &ToolCall) -> Result<&'static Tool, Failure> {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == call.tool) else {
@@ -215,7 +241,7 @@ fn admit(call: &ToolCall) -> Result<&'static Tool, Failure> {
     };
     let profile = &call.surface.profile;
     if call.surface.tool(tool.name).is_none() {
-        return Err(Failure::new(format!(
+        return Err(Failure::denied(format!(
             "{}: the mode {} has taken it away; it comes back with the next turn in a mode that \
              allows {} tools, such as chat",
             tool.name, profile.mode, tool.tier
@@ -223,13 +249,16 @@ fn admit(call: &ToolCall) -> Result<&'static Tool, Failure> {
     }
     match guard::weigh(tool, profile) {
         guard::Verdict::Go => Ok(tool),
-        guard::Verdict::Deny(why) => Err(Failure::new(why)),
+        guard::Verdict::Deny(why) => Err(Failure::denied(why)),
     }
 }
 
 /// Names the lanes in which a call keeps its order (`ports::Tools::lanes`).
 pub(crate) fn lanes(tool: &str, arguments: &Value) -> Vec<String> {
     let Some(tool) = TOOLS.iter().find(|known| known.name == tool) else { return Vec::new() };
+    if (tool.overtakes)(arguments) {
+        return Vec::new();
+    }
     if !tool.parallel_safe {
         return vec![tool.name.to_owned()];
     }

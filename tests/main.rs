@@ -8,6 +8,7 @@ mod checkers;
 mod cli;
 mod daemon;
 mod debug;
+mod eval;
 mod language_server;
 mod launch;
 mod lsp_tool;

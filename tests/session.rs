@@ -30,7 +30,7 @@ fn the_first_line_says_what_the_turn_has() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     let expected = "read, grep, glob, ast_grep, lsp, write, edit, apply_patch, ast_edit, \
-                    lsp_rename, lsp_apply, resolve, bash, debug";
+                    lsp_rename, lsp_apply, resolve, bash, eval, debug";
     assert_eq!(names.join(", "), expected);
     for tool in ready["tools"].as_array().unwrap() {
         assert_eq!(tool["input_schema"]["type"], "object", "{tool:#}");
@@ -58,7 +58,7 @@ fn lines_that_are_no_requests_are_told_and_the_session_goes_on() {
     assert_eq!(
         failure,
         "there is no tool `explode`; this turn has: read, grep, glob, ast_grep, lsp, write, edit, \
-         apply_patch, ast_edit, lsp_rename, lsp_apply, resolve, bash, debug"
+         apply_patch, ast_edit, lsp_rename, lsp_apply, resolve, bash, eval, debug"
     );
     let failure = session.failure("read", json!({"path": 7}));
     assert!(failure.contains("`path`") && failure.contains("expected a string"), "{failure}");

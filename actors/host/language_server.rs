@@ -43,8 +43,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::ids::RunId;
 use crate::ports::{Ended, LaunchError, Launched};
-use crate::supervise::Report;
 use crate::supervise::exit::Exit;
+use crate::supervise::report::Report;
 use connection::{Connection, Incoming};
 use documents::{SharedDocuments, lock};
 use handshake::{ServerFacts, initialize_params};

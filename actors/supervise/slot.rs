@@ -87,6 +87,23 @@ pub enum Phase {
     Stopped,
 }
 
+impl Phase {
+    /// Returns the word that `status` shows for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Up => "up",
+            Self::Emptying(_) => "ending",
+            Self::BackingOff { .. } => "backing off",
+            Self::Failed { .. } => "failed",
+            Self::Stopping(_) => "stopping",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// What follows when the tree is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ractor::{Actor, ActorProcessingErr};
 use tokio::time::timeout;
 
-use super::slot::Restart;
+use super::handle::Unavailable;
+use super::slot::{Restart, Then};
 use super::*;
 use crate::ports::{BoxFuture, Ended, InnerProcess, ProcessTree};
 use crate::status::{NodeKind, StatusTable};

@@ -8,7 +8,8 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::ports::Jitter;
 use crate::status::{NodeKind, StatusTable};
-use crate::supervise::{Resource, SlotEvent, SlotHandle, Slots};
+use crate::supervise::handle::SlotHandle;
+use crate::supervise::{Resource, SlotEvent, Slots};
 
 /// A chance that never is.
 #[derive(Clone, Copy, Debug)]

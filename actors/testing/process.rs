@@ -165,6 +165,12 @@ impl InnerProcess for FakeInner {
         let mut over = self.over.subscribe();
         Box::pin(async move { drop(over.wait_for(|over| *over).await) })
     }
+
+    fn signal(&self, signal: i32) {
+        if signal == SIGKILL {
+            self.end();
+        }
+    }
 }
 
 impl FakeTree {

@@ -1,12 +1,13 @@
 //! The floor of a verdict: a server on its own pipes, from blocking code, asked by the
 //! sign by which the host takes its verdict for final, and by nothing more.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use hostler_actors::host::language_server::uri;
 use serde_json::{Value, json};
+
+use crate::framed::Framed;
 
 /// By which sign a verdict is final.
 #[derive(Clone, Copy, PartialEq)]
@@ -19,9 +20,7 @@ pub(crate) enum Sign {
 
 /// A server that was started and has one file open.
 pub(crate) struct Wire {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    wire: Framed,
     file: PathBuf,
     text: String,
     sign: Sign,
@@ -43,15 +42,11 @@ impl Wire {
         (root, file, language): (&Path, &str, &str),
     ) -> Self {
         let mut command = Command::new(program);
-        command.args(args).current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let (to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        command.args(args).current_dir(root).stderr(Stdio::null());
         let file = root.join(file);
         let text = std::fs::read_to_string(&file).unwrap();
         let mut wire = Self {
-            child,
-            to,
-            from: BufReader::new(from),
+            wire: Framed::start(&mut command),
             file,
             text,
             sign,
@@ -140,13 +135,13 @@ impl Wire {
     }
 
     fn say(&mut self, method: &str, params: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+        self.wire.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let id = self.last;
-        self.send(&json!({ "id": id, "jsonrpc": "2.0", "method": method, "params": params }));
+        self.wire.send(&json!({ "id": id, "jsonrpc": "2.0", "method": method, "params": params }));
         loop {
             let mut message = self.next();
             if message.get("method").is_none() && message["id"] == id {
@@ -157,7 +152,7 @@ impl Wire {
 
     /// Reads one message, and answers it where the server asks.
     fn next(&mut self) -> Value {
-        let message = self.read();
+        let message = self.wire.read();
         let params = &message["params"];
         match message["method"].as_str() {
             Some("textDocument/publishDiagnostics") if params["uri"] == self.uri() => {
@@ -174,33 +169,11 @@ impl Wire {
                     }
                     _ => Value::Null,
                 };
-                self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+                self.wire.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
             }
             _ => {}
         }
         message
-    }
-
-    fn send(&mut self, message: &Value) {
-        let body = message.to_string();
-        write!(self.to, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        self.to.flush().unwrap();
-    }
-
-    fn read(&mut self) -> Value {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert!(self.from.read_line(&mut line).unwrap() > 0, "the server died");
-            match line.trim().strip_prefix("Content-Length: ") {
-                Some(number) => length = number.parse().unwrap(),
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
-        }
-        let mut body = vec![0; length];
-        self.from.read_exact(&mut body).unwrap();
-        serde_json::from_slice(&body).unwrap()
     }
 }
 
@@ -211,11 +184,4 @@ fn count(items: &Value) -> usize {
         .iter()
         .filter(|item| item["severity"].as_u64().is_none_or(|severity| severity <= 2))
         .count()
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -1,18 +1,16 @@
 //! The floor: an adapter on its own pipes, from blocking code, with no more than the
 //! protocol needs.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::Subject;
+use crate::framed::Framed;
 
 /// An adapter whose program stands at the breakpoint.
 pub(crate) struct Raw {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    wire: Framed,
     last: usize,
     stops: usize,
     seen: usize,
@@ -25,13 +23,11 @@ impl Raw {
     /// Starts it, up to the first stop.
     pub(crate) fn start(subject: &Subject) -> Self {
         let mut command = Command::new(&subject.command[0]);
-        command.args(&subject.command[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::null()).current_dir(&subject.dir).spawn().unwrap();
-        let to = child.stdin.take().unwrap();
-        let from = BufReader::new(child.stdout.take().unwrap());
+        command.args(&subject.command[1..]).stderr(Stdio::null()).current_dir(&subject.dir);
+        let wire = Framed::start(&mut command);
         let none = Value::Null;
         let (thread, frame, scope) = (none.clone(), none.clone(), none);
-        let mut raw = Self { child, to, from, last: 0, stops: 0, seen: 0, thread, frame, scope };
+        let mut raw = Self { wire, last: 0, stops: 0, seen: 0, thread, frame, scope };
         raw.ask("initialize", &json!({ "adapterID": "bench", "linesStartAt1": true }));
         let launch = raw.send("launch", &subject.launch);
         while raw.read()["event"] != "initialized" {}
@@ -99,9 +95,7 @@ impl Raw {
         self.last += 1;
         let message = json!({ "seq": self.last, "type": "request", "command": command,
             "arguments": arguments });
-        let body = message.to_string();
-        write!(self.to, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        self.to.flush().unwrap();
+        self.wire.send(&message);
         self.last
     }
 
@@ -116,19 +110,7 @@ impl Raw {
     }
 
     fn read(&mut self) -> Value {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert!(self.from.read_line(&mut line).unwrap() > 0, "the adapter died");
-            match line.trim().strip_prefix("Content-Length: ") {
-                Some(number) => length = number.parse().unwrap(),
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
-        }
-        let mut body = vec![0; length];
-        self.from.read_exact(&mut body).unwrap();
-        let message: Value = serde_json::from_slice(&body).unwrap();
+        let message = self.wire.read();
         if message["event"] == "stopped" {
             self.stops += 1;
             self.thread = message["body"]["threadId"].clone();
@@ -142,7 +124,5 @@ impl Drop for Raw {
         // Its program goes with it, as it is stopped.
         self.send("disconnect", &json!({ "terminateDebuggee": true }));
         std::thread::sleep(std::time::Duration::from_millis(500));
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! Processes inside a tree that are not its main one, held by their pidfd.
+//! Single processes of a tree, held by their pidfd.
 //!
 //! A pidfd names one process for ever, also once its number was given to another.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hostler_actors::ports::{BoxFuture, InnerProcess};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
 
 use super::procfs::{Table, stat};
@@ -36,6 +36,29 @@ impl InnerProcess for Inner {
             let _ = self.pidfd.readable().await;
         })
     }
+
+    fn signal(&self, signal: i32) {
+        // It fails only where it is over.
+        let _ = Signal::from_named_raw(signal).map(|signal| pidfd_send_signal(&self.pidfd, signal));
+    }
+}
+
+/// Holds the main process, or the one below `launcher` that calls itself `own_id`.
+/// Blocks as [`find`] does.
+pub(super) fn process(
+    launcher: u32,
+    main: u32,
+    own_id: Option<u32>,
+) -> Option<Arc<dyn InnerProcess>> {
+    let Some(own_id) = own_id else { return hold(main) };
+    Table::read().below(launcher).into_iter().find(|pid| calls_itself(*pid, own_id)).and_then(hold)
+}
+
+/// The innermost of the ids of a process is the one by which it knows itself.
+fn calls_itself(pid: u32, own_id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids.and_then(|ids| ids.split_ascii_whitespace().last()?.parse().ok()) == Some(own_id)
 }
 
 /// Finds those below `launcher` whose command line holds `part`. Walks `/proc`, so it

@@ -127,6 +127,14 @@ impl ProcessTree for Tree {
             tokio::task::spawn_blocking(find).await.unwrap_or_default()
         })
     }
+
+    fn process(&self, own_id: Option<u32>) -> BoxFuture<'static, Option<Arc<dyn InnerProcess>>> {
+        let (launcher, main) = (self.0.launcher, self.0.pid);
+        Box::pin(async move {
+            let find = move || inner::process(launcher, main, own_id);
+            tokio::task::spawn_blocking(find).await.unwrap_or_default()
+        })
+    }
 }
 
 /// The task that watches one tree until it is empty.

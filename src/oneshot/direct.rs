@@ -1,20 +1,32 @@
-//! A launcher for tests: starts the process itself, contains nothing but its
-//! group, and kills that when the last handle goes.
+//! A launcher for tests: starts the process itself, and kills all of its tree when the
+//! last handle goes.
+//!
+//! The real one runs our own binary again, which a test binary is not. A tree is found by
+//! a mark in the environment, which is inherited by whatever a process starts.
 
 #![allow(clippy::unwrap_used)]
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hostler_actors::ports::{
     BoxFuture, Ended, InnerProcess, Launch, LaunchError, LaunchOrder, Launched, ProcessTree, Wire,
 };
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
+
+/// The variable that marks a tree.
+const MARK: &str = "HOSTLER_TEST_TREE";
+/// How often the environment of a process is read again that shows none for now.
+const REREADS: usize = 200;
+
+static TREES: AtomicU64 = AtomicU64::new(0);
 
 /// The launcher.
 #[derive(Debug)]
@@ -38,10 +50,13 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         Some(Wire::SameAs(1)) => Stdio::from(to.try_clone().unwrap()),
         _ => Stdio::piped(),
     };
+    let number = TREES.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("{}-{number}", std::process::id());
     let mut child = tokio::process::Command::new(&order.program)
         .args(&order.args)
         .env_clear()
         .envs(order.env.iter().cloned())
+        .env(MARK, &mark)
         .current_dir(&order.cwd)
         .process_group(0)
         .stdin(Stdio::null())
@@ -55,7 +70,8 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
     let (ended_to, ended) = watch::channel(None);
     let (emptied_to, emptied) = watch::channel(false);
     let pid = child.id().unwrap();
-    let tree = Arc::new(Tree { pid, ended, emptied, ring: Arc::default() });
+    let mark = format!("{MARK}={mark}");
+    let tree = Arc::new(Tree { pid, mark: mark.clone(), ended, emptied, ring: Arc::default() });
     let stdout = Receiver::from_owned_fd(stdout.into()).unwrap();
     let ring = Arc::clone(&tree.ring);
     if let Some(stderr) = child.stderr.take() {
@@ -70,6 +86,9 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         let status = child.wait().await.unwrap();
         let ended = status.code().map(Ended::Code).or(status.signal().map(Ended::Signal));
         ended_to.send_replace(Some(ended.unwrap_or(Ended::Unknown)));
+        while !marked(&mark).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         emptied_to.send_replace(true);
     });
     Ok(Launched {
@@ -82,6 +101,7 @@ fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
 #[derive(Debug)]
 struct Tree {
     pid: u32,
+    mark: String,
     ended: watch::Receiver<Option<Ended>>,
     emptied: watch::Receiver<bool>,
     ring: Arc<Mutex<Vec<String>>>,
@@ -117,6 +137,16 @@ impl ProcessTree for Tree {
 
     fn kill(&self) {
         self.signal(Signal::SIGKILL);
+        // Again and again: one may have forked meanwhile.
+        loop {
+            let pids = marked(&self.mark);
+            if pids.is_empty() {
+                return;
+            }
+            for pid in pids {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
     }
 
     fn ring_tail(&self, lines: usize) -> String {
@@ -133,4 +163,29 @@ impl Drop for Tree {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Finds the processes that carry a mark.
+fn marked(mark: &str) -> Vec<i32> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            let environment = environment(*pid);
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        })
+        .collect()
+}
+
+/// Reads a process's environment. A zombie has none, and neither has for a moment one
+/// that is becoming another program: that has a program all the same, and is read again.
+fn environment(pid: i32) -> Vec<u8> {
+    for _ in 0..REREADS {
+        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { break };
+        if !environment.is_empty() || std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+            return environment;
+        }
+        std::thread::yield_now();
+    }
+    Vec::new()
 }

@@ -60,6 +60,7 @@ impl Bench {
             env: crate::config::environment::Environment::inherited().for_children().into(),
             locks: Default::default(),
             adapters: crate::adapters::testing::adapters(&table, &launch),
+            interpreters: crate::interpreters::testing::none(),
             trees: Default::default(),
             staged: Staged::new(entry.anchor()),
             journals: Journals::at(place.path().join("data/commits")),

@@ -25,12 +25,15 @@ use crate::seat::Seat;
 use crate::seen::{Seen, Sight};
 use crate::tools::glob::BOUND;
 use crate::tools::write::WHOLE_FILE;
-use crate::tools::{Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of};
+use crate::tools::{
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     name: "apply_patch",
     tier: Tier::Write,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Folder,
     effects: &[Effect::WorktreeWrite],

@@ -24,7 +24,8 @@ use crate::folder::disk::{Cut, Leash, cancelled, look};
 use crate::seat::Seat;
 use crate::tools::glob::{BOUND, left_out};
 use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+    writes_nothing,
 };
 use crate::trees::scan::{Hits, Scanned, Scope, Search};
 
@@ -39,6 +40,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "ast_edit",
     tier: Tier::Write,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Trees,
     effects: &[Effect::WorktreeWrite],

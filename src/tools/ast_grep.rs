@@ -25,7 +25,7 @@ use crate::handles::capture::clip;
 use crate::seat::Seat;
 use crate::tools::glob::{BOUND, left_out};
 use crate::tools::{
-    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of, writes_nothing,
 };
 use crate::trees::scan::{Hits, Scanned, Scope, Search};
 
@@ -37,6 +37,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "ast_grep",
     tier: Tier::Read,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: false,
     wired: Wired::Trees,
     effects: &[],

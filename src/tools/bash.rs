@@ -30,7 +30,8 @@ use crate::folder::disk::cancelled;
 use crate::handles::capture::Clipped;
 use crate::seat::Seat;
 use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+    writes_nothing,
 };
 
 /// How long the rest of a tree may take to go after its main process, before it counts
@@ -43,6 +44,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "bash",
     tier: Tier::Exec,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Folder,
     effects: &[Effect::ProcessSpawn, Effect::WorktreeWrite],

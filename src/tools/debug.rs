@@ -37,6 +37,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "debug",
     tier: Tier::Exec,
     parallel_safe: false,
+    overtakes: arguments::overtakes,
     mutates_worktree: true,
     wired: Wired::DebugSessions,
     effects: &[Effect::ProcessSpawn, Effect::WorktreeWrite],

@@ -20,7 +20,9 @@ use crate::folder::{Folder, Hash};
 use crate::seat::Seat;
 use crate::seen::{Seen, Sight};
 use crate::tools::write::{WHOLE_FILE, path_argument};
-use crate::tools::{Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of};
+use crate::tools::{
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+};
 
 /// Lines shown before and after the new text.
 const AROUND: usize = 3;
@@ -31,6 +33,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "edit",
     tier: Tier::Write,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Folder,
     effects: &[Effect::WorktreeWrite],

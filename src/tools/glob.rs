@@ -22,7 +22,7 @@ use crate::handles::OutputHandles;
 use crate::handles::capture::clip;
 use crate::seat::Seat;
 use crate::tools::{
-    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of, writes_nothing,
 };
 
 pub(super) const MOST_RESULTS: usize = 10_000;
@@ -33,6 +33,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "glob",
     tier: Tier::Read,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: false,
     wired: Wired::Folder,
     effects: &[],

@@ -28,7 +28,7 @@ use crate::handles::capture::clip;
 use crate::seat::Seat;
 use crate::tools::glob::{BOUND, Names, left_out, most_results};
 use crate::tools::{
-    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of, writes_nothing,
 };
 
 /// Matching lines that are counted.
@@ -41,6 +41,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "grep",
     tier: Tier::Read,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: false,
     wired: Wired::Folder,
     effects: &[],

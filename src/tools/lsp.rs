@@ -25,7 +25,9 @@ use serde_json::Value;
 
 use crate::checkers;
 use crate::seat::Seat;
-use crate::tools::{Cancel, Outcome, Tool, Wired, arguments as read, schema_of, writes_nothing};
+use crate::tools::{
+    Cancel, Outcome, Tool, Wired, arguments as read, never, schema_of, writes_nothing,
+};
 use arguments::{Arguments, Query};
 
 const NAME: &str = "lsp";
@@ -34,6 +36,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: NAME,
     tier: Tier::Read,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: false,
     wired: Wired::LanguageServers,
     effects: &[],

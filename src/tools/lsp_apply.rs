@@ -21,13 +21,14 @@ use crate::tools::lsp::asking::{Ask, Subject, ask};
 use crate::tools::lsp::place::{Spotted, diagnostics_at, params, spotted};
 use crate::tools::lsp_rename::{details, place, planned, staged};
 use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Effect, Failure, Outcome, Tool, Wired, arguments, never, schema_of, writes_nothing,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     name: "lsp_apply",
     tier: Tier::Write,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::LanguageServers,
     effects: &[Effect::WorktreeWrite],

@@ -34,7 +34,8 @@ use crate::tools::lsp::arguments::Place;
 use crate::tools::lsp::asking::{Ask, Subject, ask};
 use crate::tools::lsp::place::{Spotted, spotted};
 use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+    writes_nothing,
 };
 
 /// Open documents that are brought up to date before the question.
@@ -51,6 +52,7 @@ pub(crate) const TOOL: Tool = Tool {
     tier: Tier::Write,
     // Which files it writes is known only once the server has answered.
     parallel_safe: false,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::LanguageServers,
     effects: &[Effect::WorktreeWrite],

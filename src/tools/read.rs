@@ -29,7 +29,7 @@ use crate::handles::{OutputHandles, SCHEME};
 use crate::seat::Seat;
 use crate::seen::Seen;
 use crate::tools::{
-    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of, writes_nothing,
 };
 
 const LINES: u64 = 2_000;
@@ -43,6 +43,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "read",
     tier: Tier::Read,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: false,
     wired: Wired::Folder,
     effects: &[],

@@ -16,7 +16,8 @@ use crate::diagnostics::details::with;
 use crate::seat::Seat;
 use crate::staged::End;
 use crate::tools::{
-    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of, writes_nothing,
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+    writes_nothing,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -24,6 +25,7 @@ pub(crate) const TOOL: Tool = Tool {
     tier: Tier::Write,
     // The files are known only by the edit, so that two of them keep their order.
     parallel_safe: false,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Trees,
     effects: &[Effect::WorktreeWrite],

@@ -15,7 +15,9 @@ use crate::folder::disk::change;
 use crate::folder::{Folder, Hash, Inside};
 use crate::seat::Seat;
 use crate::seen::{Seen, Sight};
-use crate::tools::{Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, schema_of};
+use crate::tools::{
+    Cancel, Effect, Failure, Outcome, Output, Tool, Wired, arguments, never, schema_of,
+};
 
 /// Bytes of a file that is read whole, to be replaced or edited.
 pub(super) const WHOLE_FILE: u64 = 64 * 1024 * 1024;
@@ -27,6 +29,7 @@ pub(crate) const TOOL: Tool = Tool {
     name: "write",
     tier: Tier::Write,
     parallel_safe: true,
+    overtakes: never,
     mutates_worktree: true,
     wired: Wired::Folder,
     effects: &[Effect::WorktreeWrite],

@@ -54,3 +54,21 @@ fn a_stack_tells_a_stop_too() {
     assert_eq!(stop["line"], 3);
     assert!(debug.session.end().success());
 }
+
+#[test]
+fn who_only_looks_waits_for_no_step() {
+    let home = Home::new();
+    let mut debug = scripted(&home, &["late:5000"], "", &[]);
+    debug.done("breakpoints", lines(&[1, 2]));
+    debug.done("launch", program());
+    let step = json!({ "operation": "continue", "wait_seconds": 20 });
+    let step = debug.session.begin("debug", step);
+    for operation in ["status", "output", "adapters"] {
+        let look = debug.session.begin("debug", json!({ "operation": operation }));
+        let first = debug.session.line(|line| line["id"] == step || line["id"] == look);
+        assert_eq!(first["id"], look, "{operation}: {first:#}");
+    }
+    debug.done("terminate", json!({}));
+    assert_eq!(debug.session.answer(step)["result"]["is_error"], true);
+    assert!(debug.session.end().success());
+}

@@ -15,6 +15,7 @@ use super::spec::{Recipe, ServerSpec};
 use super::sync_options::SyncOptions;
 use super::text::Encoding;
 use super::uri;
+use super::verdict::fences::Fences;
 
 /// What callers learn of an incarnation once it is ready.
 pub struct ServerFacts {
@@ -31,6 +32,8 @@ pub struct ServerFacts {
     pub(super) connection: Arc<Connection>,
     pub(super) observed: Watch,
     pub(super) inner: Arc<Inner>,
+    /// What it owes answers about.
+    pub(super) fences: Fences,
 }
 
 impl fmt::Debug for ServerFacts {
@@ -81,6 +84,7 @@ impl ServerFacts {
             connection,
             observed,
             inner,
+            fences: Fences::default(),
         }
     }
 }

@@ -25,8 +25,8 @@ use super::running::{SyncOrder, Synced};
 use super::spec::ServerSpec;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::FileChange;
+use crate::supervise::handle::{Live, SlotHandle, Unavailable, View};
 use crate::supervise::slot::Phase;
-use crate::supervise::{Live, SlotHandle, Unavailable, View};
 
 /// Requests of one run under way at once; the rest wait in order, so that a run's
 /// thousand references do not starve the others.

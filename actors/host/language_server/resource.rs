@@ -17,9 +17,11 @@ use super::spec::ServerSpec;
 use super::{LanguageServer, LanguageServerMsg, Start};
 use crate::ids::RunId;
 use crate::ports::{BoxFuture, Launch, LaunchOrder, Leftovers, Owner, Wire};
+use crate::supervise::Resource;
 use crate::supervise::budget::Limit;
+use crate::supervise::handle::SlotHandle;
+use crate::supervise::report::Report;
 use crate::supervise::slot::{Policy, Restart};
-use crate::supervise::{Report, Resource, SlotHandle};
 
 /// A language server as the resource of a slot.
 #[derive(Clone)]

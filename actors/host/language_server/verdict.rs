@@ -4,6 +4,7 @@
 //! text and everything else known to have changed are still those that were asked
 //! about.
 
+pub(super) mod fences;
 mod sign;
 mod tsserver;
 
@@ -18,7 +19,7 @@ use super::diagnostics::{Diagnostic, Findings, Proof, Report, Verdict};
 use super::documents::{Document, lock};
 use super::lease::{Lease, LiveServer, Stopped, has_reread};
 use crate::ids::Incarnation;
-use crate::supervise::Unavailable;
+use crate::supervise::handle::Unavailable;
 use sign::Sign;
 
 /// How a wait for a verdict goes.

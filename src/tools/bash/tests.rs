@@ -1,20 +1,16 @@
-//! Tests of `bash` on real processes, over a launcher that is only good for tests.
+//! Tests of `bash` on real processes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod launcher;
-
-use std::sync::Arc;
 
 use hostler_actors::status::NodeKind;
 use serde_json::json;
 
-use self::launcher::TestLaunch;
 use super::*;
+use crate::oneshot::direct;
 use crate::seat::testing::Bench;
 use crate::tools::read;
 
 fn bench() -> Bench {
-    Bench::new(Arc::new(TestLaunch::default()))
+    Bench::new(direct::launcher())
 }
 
 /// A zombie is dead; when it is reaped is up to whoever it fell to.

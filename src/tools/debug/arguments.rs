@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hostler_actors::host::workspace::space::conversation::debug_session::breakpoints::Wish;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::tools::Failure;
 
@@ -30,6 +31,13 @@ pub(super) enum Operation {
     Evaluate,
     Output,
     Terminate,
+}
+
+/// Says whether a call only looks, or ends what others wait for: it must also work while
+/// something hangs.
+pub(super) fn overtakes(given: &Value) -> bool {
+    let operation = given.get("operation").and_then(Value::as_str);
+    matches!(operation, Some("adapters" | "status" | "output" | "pause" | "terminate"))
 }
 
 impl Operation {

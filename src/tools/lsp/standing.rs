@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hostler_actors::supervise::word;
 use serde_json::json;
 
 use crate::diagnostics::details::with;
@@ -28,7 +27,7 @@ pub(super) async fn status(seat: &Seat) -> Outcome {
         let state = match seat.languages.leased(&detected).await? {
             Ok(server) => {
                 let view = server.held.server.view();
-                let (name, phase) = (&detected.name, word(view.phase));
+                let (name, phase) = (&detected.name, view.phase.word());
                 let last = view.last_error.as_ref();
                 let last = last.map_or_else(String::new, |why| format!(", last error: {why}"));
                 lines.push(format!("{name}: {phase} {}{last}", started(&server)));

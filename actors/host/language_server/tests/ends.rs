@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::{Ended, LaunchError};
-use crate::supervise::Unavailable;
+use crate::supervise::handle::Unavailable;
 
 #[tokio::test(start_paused = true)]
 async fn a_death_under_a_question_is_mended_once() {

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
+use super::fences::HANGS;
 use super::{Wait, tsserver};
+use crate::host::language_server::LanguageServerMsg;
 use crate::host::language_server::diagnostics::{Findings, Report};
 use crate::host::language_server::documents::lock;
 use crate::host::language_server::lease::{Lease, LiveServer, Stopped, call};
@@ -52,7 +54,10 @@ impl Lease {
             Recipe::Pull | Recipe::VersionedPush | Recipe::Push if !synced.pull.is_empty() => {
                 self.by_answer(live, path, synced, wait).await
             }
-            _ => self.by_what_it_said(live, path, synced).await,
+            _ => {
+                wait.reason = "it has not answered about the file yet".to_owned();
+                self.by_what_it_said(live, path, synced).await
+            }
         }
     }
 
@@ -105,7 +110,10 @@ impl Lease {
         };
         let mut settled = live.facts.observed.borrow().settled(Instant::now(), &subject);
         if let Settled::Fenced(mark) = settled {
-            fence(live, path, self.spec.recipe).await?;
+            match self.spec.recipe {
+                Recipe::FileStatus => self.file_fence(live, path, mark, &subject).await?,
+                _ => fence(live, path, self.spec.recipe).await?,
+            }
             match live.facts.observed.borrow().past_fence(mark, &subject) {
                 Some(past) => settled = past,
                 None => return Ok(Sign::Again),
@@ -128,6 +136,31 @@ impl Lease {
             Settled::At(at, reason) => Sign::At(at, reason),
             Settled::No(reason) => Sign::No(reason),
         })
+    }
+}
+
+impl Lease {
+    /// Fences a file of which the server says that it is done with it. One that neither
+    /// answers nor says more of the file, over however many questions, hangs.
+    async fn file_fence(
+        &self,
+        live: &LiveServer,
+        path: &Path,
+        mark: u64,
+        subject: &Subject<'_>,
+    ) -> Result<(), Stopped> {
+        let asking = live.facts.fences.ask(path, mark);
+        if let Ok(answered) = timeout(asking.left(), fence(live, path, Recipe::FileStatus)).await {
+            asking.answered();
+            return answered;
+        }
+        if live.facts.observed.borrow().past_fence(mark, subject).is_some() {
+            let path = path.display();
+            let reason = format!("hangs: is idle, and for {HANGS:?} answered nothing about {path}");
+            let _ = live.actor.cast(LanguageServerMsg::Broken(reason));
+            return Err(Stopped::Died);
+        }
+        Ok(())
     }
 }
 

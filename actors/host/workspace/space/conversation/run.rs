@@ -3,9 +3,11 @@
 //! Lasts over turns, at most one of which is open. An idle run has no child: its
 //! turn and its language session are actors only while they are used.
 
+pub mod interpreter;
 pub mod language_session;
 pub mod turn;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +23,17 @@ use crate::ports::{Ports, RunSpec, Surface, ToolResult};
 use crate::profile::Profile;
 use crate::status::{NodeKind, StatusEntry};
 use crate::supervise::branch::end_one;
+use interpreter::session::Session;
+use interpreter::spec::Language;
+use interpreter::{Interpreter, InterpreterArgs, InterpreterMsg};
 use language_session::{LanguageSession, LanguageSessionMsg};
 use turn::{Asked, Turn, TurnArgs, TurnMsg};
 
 /// How long a turn has to end when its run ends: `spec/host.md`, 8 s a run.
 const TURN_BOUND: Duration = Duration::from_secs(6);
+
+/// How long an interpreter has to end then: `spec/host.md`, 5 s a resource.
+const INTERPRETER_BOUND: Duration = Duration::from_secs(5);
 
 /// What a run understands.
 #[derive(Debug)]
@@ -42,6 +50,8 @@ pub enum RunMsg {
     Cancel(CallId, RpcReplyPort<bool>),
     /// Hands out the run's language session, which it starts on first use.
     LanguageSession(RpcReplyPort<ActorRef<LanguageSessionMsg>>),
+    /// Hands out the hold on the interpreter of a language, which it starts on first use.
+    Interpreter(Language, RpcReplyPort<Arc<Session>>),
     /// Passes on who wants the conversation's debug session.
     DebugSession(RpcReplyPort<Desk>),
     /// Takes note that the turn has ended, and goes on as was asked.
@@ -114,6 +124,7 @@ pub struct RunState {
     turns: u64,
     open: Option<(ActorRef<TurnMsg>, Arc<Surface>)>,
     language: Option<ActorRef<LanguageSessionMsg>>,
+    interpreters: HashMap<Language, ActorRef<InterpreterMsg>>,
 }
 
 /// The run's actor.
@@ -130,7 +141,7 @@ impl Actor for Run {
         _: ActorRef<RunMsg>,
         args: RunArgs,
     ) -> Result<RunState, ActorProcessingErr> {
-        Ok(RunState { args, turns: 0, open: None, language: None })
+        Ok(RunState { args, turns: 0, open: None, language: None, interpreters: HashMap::new() })
     }
 
     async fn handle(
@@ -150,6 +161,10 @@ impl Actor for Run {
             },
             RunMsg::LanguageSession(reply) => {
                 drop(reply.send(state.language_session(&myself).await?));
+            }
+            RunMsg::Interpreter(language, reply) => {
+                let interpreter = state.interpreter(&myself, language).await?;
+                let _ = interpreter.cast(InterpreterMsg::Session(reply));
             }
             RunMsg::DebugSession(reply) => {
                 let _ = state.args.conversation.cast(ConversationMsg::DebugSession(reply));
@@ -187,6 +202,9 @@ impl Actor for Run {
         } else if state.language.as_ref().is_some_and(|of| of.get_id() == cell.get_id()) {
             // Its leases went with it; the next use starts a fresh one.
             state.language = None;
+        } else {
+            // Its process went with it; the next use starts a fresh one.
+            state.interpreters.retain(|_, of| of.get_id() != cell.get_id());
         }
         Ok(())
     }
@@ -298,14 +316,40 @@ impl RunState {
         Ok(session)
     }
 
+    async fn interpreter(
+        &mut self,
+        myself: &ActorRef<RunMsg>,
+        language: Language,
+    ) -> Result<ActorRef<InterpreterMsg>, ActorProcessingErr> {
+        if let Some(interpreter) = self.interpreters.get(&language) {
+            return Ok(interpreter.clone());
+        }
+        let args = InterpreterArgs {
+            language,
+            launch: Arc::clone(&self.args.ports.launch),
+            status: self.args.status.child(NodeKind::Interpreter, language.to_string()),
+        };
+        let (interpreter, _) =
+            Interpreter::spawn_linked(None, Interpreter, args, myself.get_cell()).await?;
+        self.interpreters.insert(language, interpreter.clone());
+        Ok(interpreter)
+    }
+
     fn end(&mut self, myself: &ActorRef<RunMsg>, reply: RpcReplyPort<()>) {
         self.args.status.update(|row| row.phase = "ending");
         let run = myself.clone();
         let open = self.open.as_ref().map(|(turn, _)| turn.clone());
+        let interpreters: Vec<_> = self.interpreters.values().cloned().collect();
         let (id, ports) = (self.args.spec.id, self.args.ports.clone());
         tokio::spawn(async move {
             if let Some(turn) = open {
                 end_one(turn, TurnMsg::End, TURN_BOUND).await;
+            }
+            let ends = interpreters.into_iter().map(|interpreter| {
+                tokio::spawn(end_one(interpreter, InterpreterMsg::End, INTERPRETER_BOUND))
+            });
+            for end in ends.collect::<Vec<_>>() {
+                let _ = end.await;
             }
             ports.tools.run_ended(id).await;
             ports.transcripts.close(id);

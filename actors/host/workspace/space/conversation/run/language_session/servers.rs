@@ -21,7 +21,7 @@ use crate::host::language_server::spec::ServerSpec;
 use crate::host::language_server::text::Encoding;
 use crate::ids::{Incarnation, RunId};
 use crate::ports::{BoxFuture, FileChange};
-use crate::supervise::Unavailable;
+use crate::supervise::handle::Unavailable;
 use crate::supervise::slot::Phase;
 
 /// Makes a request's params for the server that answers it: positions depend on
