@@ -5,10 +5,6 @@
 //! ast-grep's; what stands here is how a pattern is read, what a rewrite may not
 //! lose, and a tree that is small enough to be kept.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the host of cells that runs them is not there yet")
-)]
 pub(crate) mod cells;
 pub(crate) mod diff;
 pub(crate) mod explain;

@@ -47,6 +47,29 @@ SOURCES = json.loads(_got)
 exec(compile(SOURCES['core'], '<hostler core>', 'exec'), {'__name__': 'hostler', 'SOURCES': SOURCES})
 ";
 
+/// The same for Node.
+const NODE_BOOTSTRAP: &str = "\
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 12)) {
+  console.error(`Node ${process.versions.node} is too old: cells need 20.12`);
+  process.exit(1);
+}
+const chunks = [];
+for (let chunk = Buffer.alloc(1 << 16), got; ; ) {
+  got = require('fs').readSync(3, chunk);
+  if (got === 0) process.exit(0);
+  chunks.push(Buffer.from(chunk.subarray(0, got)));
+  if (chunk[got - 1] === 10) break;
+}
+const source = JSON.parse(Buffer.concat(chunks)).runner;
+new (require('vm').Script)(`(function (require) {${source}\n})`, { filename: 'hostler-runner.js' })
+  .runInThisContext()(require);
+";
+
+static NODE_RUNNER: LazyLock<Arc<str>> = LazyLock::new(|| {
+    json!({ "runner": include_str!("interpreters/runner.js") }).to_string().into()
+});
+
 static RUNNER: LazyLock<Arc<str>> = LazyLock::new(|| {
     let parts = json!({
         "core": include_str!("interpreters/python/core.py"),
@@ -156,9 +179,31 @@ fn bridged(result: Option<ToolResult>, cancelled: bool) -> Bridged {
 }
 
 /// Says of what a project's interpreter is made.
-pub(crate) async fn python(seat: &Seat) -> Result<Arc<InterpreterSpec>, NotFound> {
-    let names = ["python3".to_owned(), "python".to_owned()];
-    let folders = [PathBuf::from(".venv/bin"), PathBuf::from("venv/bin")];
+pub(crate) async fn find(
+    seat: &Seat,
+    language: Language,
+) -> Result<Arc<InterpreterSpec>, NotFound> {
+    let memory = seat.languages.config.eval.memory_bytes;
+    let (names, folders, args, runner) = match language {
+        Language::Python => (
+            vec!["python3".to_owned(), "python".to_owned()],
+            vec![PathBuf::from(".venv/bin"), PathBuf::from("venv/bin")],
+            vec!["-c".into(), BOOTSTRAP.into()],
+            &RUNNER,
+        ),
+        Language::JavaScript => (
+            vec!["node".to_owned()],
+            Vec::new(),
+            vec![
+                "--no-warnings".into(),
+                format!("--max-old-space-size={}", memory >> 20).into(),
+                "-e".into(),
+                NODE_BOOTSTRAP.into(),
+                "--".into(),
+            ],
+            &NODE_RUNNER,
+        ),
+    };
     let search = Search {
         names: &names,
         root: seat.folder.root(),
@@ -169,15 +214,15 @@ pub(crate) async fn python(seat: &Seat) -> Result<Arc<InterpreterSpec>, NotFound
     };
     let program = seat.languages.programs.interpreter(search).await?;
     Ok(Arc::new(InterpreterSpec {
-        language: Language::Python,
+        language,
         program,
-        args: vec!["-c".into(), BOOTSTRAP.into()],
-        runner: Arc::clone(&RUNNER),
+        args,
+        runner: Arc::clone(runner),
         cwd: seat.folder.root().to_owned(),
         env: Arc::clone(&seat.env),
         owner: Owner::Run(seat.run),
         posture: seat.languages.posture.clone(),
-        memory: seat.languages.config.eval.memory_bytes,
+        memory,
     }))
 }
 

@@ -1,4 +1,5 @@
-//! `eval` with the real Python: what lasts, what is shown, what is survived.
+//! `eval` with the real Python and Node: what lasts, what is shown, what is survived.
+#![allow(clippy::print_stdout, reason = "says why it skips")]
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,16 +13,24 @@ use crate::support::{Home, Session, eventually, lives, marked};
 struct Cells {
     session: Session,
     dir: PathBuf,
+    language: &'static str,
 }
 
 impl Cells {
     fn open(home: &Home, flags: &[&str]) -> Self {
         let dir = home.folder("project");
-        Self { session: home.session(&dir, flags), dir }
+        Self { session: home.session(&dir, flags), dir, language: "python" }
     }
 
     fn call(&mut self, code: &str) -> Value {
-        self.session.call("eval", json!({ "code": code, "description": "a cell of a test" }))
+        let id = self.begin(code);
+        self.session.answer(id)["result"].clone()
+    }
+
+    fn begin(&mut self, code: &str) -> u64 {
+        let language = self.language;
+        let cell = json!({ "code": code, "description": "a cell of a test", "language": language });
+        self.session.begin("eval", cell)
     }
 
     /// Runs a cell that must be a result, and returns what is shown.
@@ -364,6 +373,88 @@ fn a_display_stands_where_it_was_made() {
         "from IPython.display import display as show, Markdown\nshow(Markdown('**bold**'))",
         "**bold**",
     )]);
+    cells.end();
+}
+
+/// A session whose cells are JavaScript, unless there is no Node of 20.12 or later.
+fn node(home: &Home) -> Option<Cells> {
+    let version = std::process::Command::new("node").arg("--version").output();
+    let version = version.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+    let numbers = version.as_deref().unwrap_or_default().trim().trim_start_matches('v').to_owned();
+    let mut parts = numbers.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if (major, minor) < (20, 12) {
+        println!("skipped: cells of JavaScript need Node 20.12 or later, and there is `{numbers}`");
+        return None;
+    }
+    Some(Cells { language: "javascript", ..Cells::open(home, &[]) })
+}
+
+#[test]
+fn cells_of_javascript_last_as_well() {
+    let home = Home::new();
+    let Some(mut cells) = node(&home) else { return };
+    assert!(cells.run("const x = 5\nx * 2").contains("[Node "));
+    cells.all(&[
+        ("const x = 7\nx", "7\n[variables: changed x: number 7]"),
+        ("let v = 0; v = 1; await 0; v = 2", "2"),
+        ("v", "2"),
+        ("class A { f() { return 1 } }\nnew A().f()", "1"),
+        ("kept = 1; throw new Error('boom')", "Error: boom"),
+        ("kept", "1"),
+        ("let z = zz", "zz is not defined"),
+        ("let z = 3; z", "3"),
+        ("Promise.reject(new Error('nobody looked'))\n1", "nobody looked"),
+        ("x", "7"),
+        ("import fs from 'fs'\nfs.existsSync('/')", "true"),
+        ("require('path').basename('/a/b')", "'b'"),
+        ("const n: number = 5\nconst f = <T,>(a: T): T => a\nf(n as number)", "5"),
+        ("const y = (() => { return 1 })(); 'v'", "'v'"),
+        ("[] instanceof Array", "true"),
+        ("process.exit(3)", "the interpreter and its variables are kept"),
+        ("process.stdin.read()", "null"),
+        ("'x'.repeat(3000000).length", "3000000"),
+        ("const fs = 'mine'\nfs", "'mine'"),
+        ("fs", "'mine'"),
+        ("throw 'a text'", "Uncaught 'a text'"),
+    ]);
+    let shown = cells.run(
+        "console.log('one'); console.error('two')\n\
+         require('child_process').execSync('echo three', { stdio: 'inherit' })\n4",
+    );
+    assert!(shown.starts_with("one\ntwo\nthree\n4"), "{shown}");
+    let shown = cells.run("missing()");
+    assert!(!shown.contains("__cell") && !shown.contains("hostler"), "{shown}");
+    cells.end();
+}
+
+#[test]
+fn cells_of_javascript_call_tools_and_are_interrupted() {
+    let home = Home::new();
+    let Some(mut cells) = node(&home) else { return };
+    std::fs::write(cells.dir.join("a.txt"), "from a file\n").unwrap();
+    cells.all(&[
+        ("const text = await tool('read', { path: 'a.txt' }); text", "from a file"),
+        ("tool.sync('read', { path: 'a.txt' })", "from a file"),
+        (
+            "await Promise.all([1, 2, 3].map((i) => tool('bash', { command: `echo ${i}` })))",
+            "bash x3",
+        ),
+        ("try { await tool('nothing') } catch (e) { console.log(e instanceof ToolError) }", "true"),
+        ("tool('bash', { command: 'echo unawaited > b.txt' }); 0", "bash x1"),
+        ("require('fs').readFileSync('b.txt', 'utf8')", "unawaited"),
+    ]);
+    for code in ["while (true) {}", "await new Promise(() => {})"] {
+        let id = cells.begin(code);
+        std::thread::sleep(Duration::from_millis(300));
+        cells.session.send(&json!({ "id": "c", "control": "cancel", "target": id }).to_string());
+        let result = cells.session.answer(id)["result"].clone();
+        assert!(text_of(&result).contains("The variables are kept"), "{code}: {result:#}");
+        assert!(cells.run("String(text)").contains("from a file"));
+    }
+    let (shown, _) = cells.fails("process.kill(process.pid, 'SIGKILL'); while (true) {}");
+    assert!(shown.contains("was killed by SIGKILL"), "{shown}");
+    assert!(cells.run("typeof text").contains("undefined"));
     cells.end();
 }
 

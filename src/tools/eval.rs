@@ -22,7 +22,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::interpreters::{limits, python};
+use crate::code::cells::{self, Dialect, Refusal};
+use crate::interpreters::{find, limits};
 use crate::seat::Seat;
 use crate::tools::{
     Cancel, Effect, Failure, Outcome, Tool, Wired, arguments, schema_of, writes_nothing,
@@ -41,11 +42,11 @@ pub(crate) const TOOL: Tool = Tool {
     mutates_worktree: true,
     wired: Wired::Interpreters,
     effects: &[Effect::ProcessSpawn, Effect::WorktreeWrite],
-    description: "Runs a Python cell in the project's own interpreter; variables, imports and \
+    description: "Runs a cell of Python, or of JavaScript or TypeScript, in the project's own interpreter; variables, imports and \
         data last from cell to cell. The last expression is echoed; display(), figures, tables, \
         top-level await and the usual magics (%pip, !cmd, %%bash, %cd, %time) work. \
         tool(\"read\", {\"path\": \"a.py\"}) calls a tool and returns its text (tool.map for \
-        many). A cell may be silent for 5 minutes; budget(seconds) asks for more. `undo` goes \
+        many); in JavaScript it is a promise (tool.sync is none). A cell may be silent for 5 minutes; budget(seconds) asks for more. `undo` goes \
         back to the state before the last cell.",
     schema: schema_of::<Args>,
     writes: writes_nothing,
@@ -59,6 +60,16 @@ pub(crate) const TOOL: Tool = Tool {
 enum Tongue {
     #[default]
     Python,
+    JavaScript,
+}
+
+impl From<Tongue> for Language {
+    fn from(tongue: Tongue) -> Self {
+        match tongue {
+            Tongue::Python => Self::Python,
+            Tongue::JavaScript => Self::JavaScript,
+        }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -97,8 +108,7 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
         if !wanted && !args.reset && !args.undo {
             return Err(Failure::new("eval: `code` is empty: give a cell, or `reset` or `undo`"));
         }
-        let Tongue::Python = args.language;
-        let session = seat.interpreters.session(Language::Python).await;
+        let session = seat.interpreters.session(args.language.into()).await;
         let session = session.ok_or_else(|| Failure::new("eval: the run is over"))?;
         let mut told = Told::default();
         if args.reset {
@@ -122,6 +132,21 @@ fn call(seat: &Seat, given: Value, cancel: Cancel) -> BoxFuture<'_, Outcome> {
     })
 }
 
+/// Makes a cell of JavaScript, or of TypeScript where it is none, into what the runner
+/// runs.
+fn script(code: &str) -> Result<(String, usize), Failure> {
+    let plain = cells::script(code, Dialect::JavaScript);
+    let script = plain.or_else(|refused| {
+        // Of a cell that is neither, what JavaScript says is the more likely to help.
+        cells::script(code, Dialect::TypeScript).map_err(|typed| match typed {
+            Refusal::Unsupported { .. } => typed,
+            _ => refused,
+        })
+    });
+    let script = script.map_err(|refused| Failure::new(format!("eval: {refused}")))?;
+    Ok((script.code, script.shift))
+}
+
 async fn cell(
     seat: &Seat,
     session: &Arc<Session>,
@@ -129,13 +154,19 @@ async fn cell(
     told: Told,
     cancel: Cancel,
 ) -> Outcome {
-    let spec = python(seat).await;
-    let spec = spec.map_err(|why| Failure::new(format!("eval: no Python here: {why}")))?;
+    let language = Language::from(args.language);
+    let spec = find(seat, language).await;
+    let spec = spec.map_err(|why| Failure::new(format!("eval: no {language} here: {why}")))?;
+    let (code, shift) = match language {
+        Language::Python => (args.code, 0),
+        Language::JavaScript => script(&args.code)?,
+    };
     let config = &seat.languages.config.eval;
     let sink = Arc::new(Collect::new(&seat.handles));
     let order = CellOrder {
         spec: Arc::clone(&spec),
-        code: args.code,
+        code,
+        shift,
         label: args.description.chars().take(LABEL).collect::<String>().into(),
         limits: limits(config),
         nonce: format!("{:x}", crate::chance::id()),

@@ -9,7 +9,9 @@ use hostler_actors::host::workspace::space::conversation::run::interpreter::cell
 use hostler_actors::host::workspace::space::conversation::run::interpreter::protocol::{
     Bundle, Done, Status, Variables,
 };
-use hostler_actors::host::workspace::space::conversation::run::interpreter::spec::InterpreterSpec;
+use hostler_actors::host::workspace::space::conversation::run::interpreter::spec::{
+    InterpreterSpec, Language,
+};
 use hostler_actors::ports::Block;
 use serde_json::{Map, Value, json};
 
@@ -81,7 +83,7 @@ impl Told {
         config: &Eval,
         spec: &InterpreterSpec,
     ) -> Outcome {
-        self.what_was_before(report, config);
+        self.what_was_before(report, config, spec);
         let (pieces, text) = sink.pieces();
         let died = matches!(report.end, CellEnd::Died(_) | CellEnd::Stopped(_, None));
         for piece in &pieces {
@@ -119,13 +121,17 @@ impl Told {
         }
     }
 
-    fn what_was_before(&mut self, report: &CellReport, config: &Eval) {
+    fn what_was_before(&mut self, report: &CellReport, config: &Eval, spec: &InterpreterSpec) {
         if let Some(before) = &report.before {
             self.text(&format!("[{before}]"));
         }
         if let Some(ready) = &report.started {
             self.text(&format!(
-                "[Python {} of {}; may hold {} MiB]",
+                "[{} {} of {}; may hold {} MiB]",
+                match spec.language {
+                    Language::Python => "Python",
+                    Language::JavaScript => "Node",
+                },
                 ready.version,
                 ready.executable,
                 config.memory_bytes >> 20

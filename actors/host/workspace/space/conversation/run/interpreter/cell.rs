@@ -51,6 +51,8 @@ pub struct CellOrder {
     pub spec: Arc<InterpreterSpec>,
     /// What the interpreter is given.
     pub code: String,
+    /// By how many columns its first line was moved to the right.
+    pub shift: usize,
     /// What it is called in the status.
     pub label: Arc<str>,
     /// Its bounds.
@@ -195,7 +197,7 @@ impl<'a> Drive<'a> {
     /// Runs the cell to its end, whichever that is.
     pub(super) async fn run(mut self, process: &mut Process) -> Drove {
         process.text.take(self.cell, Arc::clone(&self.order.sink));
-        process.say(&protocol::run(self.cell, &self.order.code));
+        process.say(&protocol::run(self.cell, &self.order.code, self.order.shift));
         let over = process.over();
         tokio::pin!(over);
         let done = loop {

@@ -130,8 +130,8 @@ fn line(value: &Value) -> Vec<u8> {
     line
 }
 
-pub(super) fn run(cell: u64, code: &str) -> Vec<u8> {
-    line(&json!({ "op": "run", "cell": cell, "code": code }))
+pub(super) fn run(cell: u64, code: &str, shift: usize) -> Vec<u8> {
+    line(&json!({ "op": "run", "cell": cell, "code": code, "shift": shift }))
 }
 
 pub(super) fn probe(n: u64) -> Vec<u8> {
