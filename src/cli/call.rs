@@ -74,9 +74,12 @@ where
     let mut text = Vec::new();
     loop {
         text.clear();
-        if reader.read_until(b'\n', &mut text).await.map_err(broken)? == 0 {
-            break;
-        }
+        match reader.read_until(b'\n', &mut text).await {
+            Ok(0) => break,
+            // Who refuses closes without having read our lines, which resets the stream.
+            Err(_) if outcome.is_some() => break,
+            read => read.map_err(broken)?,
+        };
         let line: Value = serde_json::from_slice(&text).unwrap_or_default();
         if let Some(message) = line.pointer("/error/message").and_then(Value::as_str) {
             outcome = Some(Err(Refusal::usage(message)));
